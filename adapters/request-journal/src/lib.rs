@@ -28,4 +28,4 @@ pub use record::{
     AnswerOutcome, Hints, Protocol, RecordedAnswer, RecordedQuota, RecordedRequest, RequestRecord, ToolCall,
 };
 pub use store::{JournalBounds, JournalPage, RecordTicket, RequestJournal};
-pub use text::plain_json;
+pub use text::{is_active, plain_json};

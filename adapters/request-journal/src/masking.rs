@@ -1,5 +1,6 @@
 //! Masking of credentials, before anything is recorded.
 
+mod beginnings;
 mod escapes;
 mod names;
 mod pairs;
@@ -12,6 +13,7 @@ use memchr::memmem::Finder;
 use memchr::{memchr, memchr2, memchr3, memrchr};
 use petstore_domain::KeyPrefix;
 
+use beginnings::Beginnings;
 use escapes::{characters, run, spelled};
 use names::Credential;
 use user_info::user_info;
@@ -27,6 +29,9 @@ const SECRET_START: &[u8] = b"whsec_";
 
 /// The name of the member that holds the secret of a webhook.
 const SECRET_MEMBER: &[u8] = b"secret";
+
+/// The beginning of that member, unless a character of it is escaped.
+static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"secret"));
 
 /// The number of base62 digits after `pet_` from which a text is masked. A whole key has 49. A key with a typing error or
 /// a part of a key is masked, too, and a name such as `pet_food` is not.
@@ -55,15 +60,28 @@ pub(crate) fn masked_compressed(bytes: &[u8], is_cut: bool) -> Cow<'_, [u8]> {
 
 fn mask(text: &[u8], is_cut: bool, has_urls: bool) -> Cow<'_, [u8]> {
     if !may_have_secrets(text) {
-        return Cow::Borrowed(text);
+        Cow::Borrowed(text)
+    } else if memchr2(b'%', b'\\', text).is_some() {
+        mask_at(0..text.len(), text, is_cut, has_urls)
+    } else {
+        mask_at(Beginnings::of(text, has_urls), text, is_cut, has_urls)
     }
+}
+
+/// Masks the secrets that begin at these places of a text.
+fn mask_at(places: impl Iterator<Item = usize>, text: &[u8], is_cut: bool, has_urls: bool) -> Cow<'_, [u8]> {
     let mut out = Vec::new();
     let mut copied = 0;
-    while let Some(secret) = next_secret(text, copied, is_cut, has_urls) {
-        out.extend_from_slice(&text[copied..secret.start]);
-        out.extend_from_slice(&secret.shown);
-        out.extend_from_slice(MASK.as_bytes());
-        copied = secret.end;
+    for place in places {
+        if place < copied {
+            continue;
+        }
+        if let Some(secret) = secret_at(text, place, is_cut, has_urls) {
+            out.extend_from_slice(&text[copied..secret.start]);
+            out.extend_from_slice(&secret.shown);
+            out.extend_from_slice(MASK.as_bytes());
+            copied = secret.end;
+        }
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -151,24 +169,21 @@ struct Secret {
 /// Returns `false` for most texts without secrets: a beginning of a secret has a `_`, a member begins with `"secret`, and
 /// user information ends with `@`, unless a character is escaped.
 fn may_have_secrets(text: &[u8]) -> bool {
-    static MEMBER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"secret"));
     memchr3(b'_', b'%', b'\\', text).is_some()
         || (memchr2(b'"', b'@', text).is_some()
             && (memchr(b'@', text).is_some() || MEMBER.find(text).is_some()))
 }
 
-/// Returns the first secret at or after `from`.
-fn next_secret(text: &[u8], from: usize, is_cut: bool, has_urls: bool) -> Option<Secret> {
-    let user_info = |start| if has_urls { user_info(text, start) } else { None };
-    (from..text.len()).find_map(|start| match text[start] {
+/// Returns the secret that begins at `start`, or behind the `://` there.
+fn secret_at(text: &[u8], start: usize, is_cut: bool, has_urls: bool) -> Option<Secret> {
+    let user_info = || if has_urls { user_info(text, start) } else { None };
+    match text[start] {
         b'"' => member_secret(text, start),
-        b':' => user_info(start),
+        b':' => user_info(),
         b'p' | b'w' => key(text, start, is_cut).or_else(|| webhook_secret(text, start)),
-        b'%' | b'\\' => {
-            key(text, start, is_cut).or_else(|| webhook_secret(text, start)).or_else(|| user_info(start))
-        }
+        b'%' | b'\\' => key(text, start, is_cut).or_else(|| webhook_secret(text, start)).or_else(user_info),
         _ => None,
-    })
+    }
 }
 
 /// Returns the key that begins at `start`.

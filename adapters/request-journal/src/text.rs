@@ -28,7 +28,7 @@ impl Formatter for PlainFormatter {
 
 /// Returns `true` for a control character, a line separator, or a character that changes the direction of text. All of
 /// them are in the Basic Multilingual Plane.
-pub(crate) const fn is_active(character: char) -> bool {
+pub const fn is_active(character: char) -> bool {
     matches!(
         character,
         '\0'..='\u{1F}'

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::termios::tcgetwinsize;
+use petstore_platform::terminal_columns;
 
 /// Moves to the start of the line, and erases the line.
 const ERASE: &str = "\r\x1b[K";
@@ -37,8 +37,7 @@ pub(crate) struct Drawing<'d> {
 
 /// Draws the bar in place of the one before, unless its work has ended meanwhile.
 pub(crate) fn draw(drawing: &Drawing<'_>, is_current: impl FnOnce() -> bool) {
-    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
-    let line = drawing.line(if columns == 0 { COLUMNS } else { columns });
+    let line = drawing.line(terminal_columns().unwrap_or(COLUMNS));
     let mut shown = SHOWN.lock();
     if is_current() {
         write(&format!("{ERASE}{line}"));

@@ -1,23 +1,24 @@
 //! `petstore check-config`: the settings that would be in force, and the origin of each value.
 
-use std::path::Path;
-use std::{fs, io};
-
+use petstore_ports::Unwatched;
 use petstore_postgres::{Examined, Target};
 use petstore_redis::RedisTarget;
 
 use crate::failure::Failure;
+use crate::files::has_folder;
 use crate::first_key::FirstKey;
 use crate::nodes;
 use crate::runtime::single_threaded;
+use crate::sandbox::FirstShop;
 use crate::serve::Inputs;
 use crate::settings::{Db, Loaded, ServeArgs, shared};
-use crate::store::{check_server, examine, nodes_of};
+use crate::store::{check_server, check_usable, examine, nodes_of};
 use crate::table::{Table, show};
 use crate::terminal::notify;
 
 /// Prints every setting with its value and its origin. Also checks the files that a start would read: the certificate,
-/// the first key, the path of the admin socket. Warns of settings in which a node would differ from those that run.
+/// the first key, the shop of a sandbox, the path of the admin socket, the place of the data file. Warns of settings in which a
+/// node would differ from those that run.
 pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Failure> {
     let Inputs { db, redis, warning, first_key, .. } = Inputs::read(args, loaded)?;
     if let FirstKey::ToFile(file) = first_key
@@ -29,6 +30,19 @@ pub(crate) fn check_config(args: &ServeArgs, loaded: &Loaded) -> Result<(), Fail
         return Err(Failure::usage(format!(
             "{setting}: the folder does not exist, so a first key cannot be written: make the folder first"
         )));
+    }
+    if let Db::File(file) = &db {
+        check_usable(file, args.drop_damaged_wal)?;
+    }
+    if let Some(socket) = args.admin_socket.as_deref().filter(|socket| !has_folder(socket)) {
+        return Err(Failure::because(format!(
+            "{}: the folder of {} does not exist: make the folder first",
+            loaded.named("admin-socket"),
+            socket.display()
+        )));
+    }
+    if let Some(file) = &args.sandbox_shop {
+        FirstShop::read(file, &loaded.named("sandbox-shop"), &Unwatched)?;
     }
     let of_redis = redis.as_ref().and_then(|target| target.encryption().1);
     for warning in warning.as_deref().into_iter().chain(db.warning()).chain(of_redis) {
@@ -91,15 +105,4 @@ fn database(target: &Target, is_sandbox: bool) -> Result<Table<2>, Failure> {
         table.row([name.to_owned(), found]);
     }
     Ok(table)
-}
-
-/// Returns whether the folder of a file may exist. A folder that this user may not see counts as existing, because the
-/// server may run as a user that sees it.
-fn has_folder(file: &Path) -> bool {
-    let found = std::path::absolute(file).ok().and_then(|file| file.parent().map(fs::metadata));
-    match found {
-        Some(Ok(found)) => found.is_dir(),
-        Some(Err(error)) => error.kind() == io::ErrorKind::PermissionDenied,
-        None => false,
-    }
 }

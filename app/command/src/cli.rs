@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::completions::ManArgs;
 use crate::events::EventsCommand;
+use crate::exam::ExamArgs;
 use crate::failure::Failure;
 use crate::healthcheck::HealthcheckArgs;
 use crate::keys::{AccountsCommand, KeysCommand, ReloadArgs, StoreTarget};
@@ -33,7 +34,7 @@ pub(crate) struct Cli {
     serve: ServeArgs,
 
     /// Settings file (TOML); flags and variables win over it
-    #[arg(long, env = CONFIG_VARIABLE, global = true, value_name = "FILE")]
+    #[arg(long, env = CONFIG_VARIABLE, global = true, value_parser = expected::file(), value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
@@ -77,6 +78,8 @@ enum Command {
         #[command(subcommand)]
         command: SandboxCommand,
     },
+    /// Examine a client: run its command in scenarios, and judge its requests
+    Exam(Box<ExamArgs>),
     /// Load a whole shop into an empty store, from newline-delimited JSON
     Import(ImportArgs),
     /// Write the whole shop as newline-delimited JSON
@@ -197,7 +200,11 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
         notify(&format!("warning: {warning}"));
     }
     match name {
-        Command::Serve(args) => serve::serve(&args, loaded, line, warnings),
+        Command::Serve(args) => {
+            let of_exam = settings::exam_warning();
+            let warnings: Vec<_> = warnings.iter().cloned().chain(of_exam).collect();
+            serve::serve(&args, loaded, line, &warnings)
+        }
         Command::CheckConfig(args) => check_config::check_config(&args, loaded),
         Command::Keys { target, command } => command.run(&target.with_config(config)),
         Command::Accounts { target, command } => command.run(&target.with_config(config)),
@@ -219,6 +226,7 @@ fn dispatch(cli: Cli, loaded: &Loaded, line: CommandLine, warnings: &[String]) -
             print(&String::from_utf8_lossy(&document))
         }
         Command::Sandbox { command } => command.run(),
+        Command::Exam(args) => args.run(),
         Command::Import(args) => args.import(),
         Command::Export(args) => args.export(config.as_deref()),
         Command::Backup(args) => args.backup(config.as_deref()),

@@ -13,14 +13,29 @@ use crate::settings::ServeArgs;
 
 /// The console of a sandbox. `api_origin` is the address of the API if it is not that of the console.
 pub(crate) fn files(args: &ServeArgs, api_origin: Option<&str>, has_journal: bool) -> Arc<[PageFile]> {
-    let facts = About {
+    page(About {
         api_origin,
         base_path: &args.base_path,
         demo: args.demo,
         has_journal,
         has_webhooks: args.webhooks,
         operations: &operations(),
-    };
+    })
+}
+
+/// The console of a sandbox that has a journal, and the API at its own address.
+pub(crate) fn files_of(base_path: &str, demo: Option<u32>, has_webhooks: bool) -> Arc<[PageFile]> {
+    page(About {
+        api_origin: None,
+        base_path,
+        demo,
+        has_journal: true,
+        has_webhooks,
+        operations: &operations(),
+    })
+}
+
+fn page(facts: About<'_>) -> Arc<[PageFile]> {
     let about = PageFile::of(ABOUT, "application/json", about(facts));
     FILES.iter().map(page_file).chain([about]).collect()
 }

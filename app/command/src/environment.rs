@@ -4,12 +4,7 @@ use std::time::Duration;
 
 pub(crate) use petstore_environment::{SystemClock, SystemEntropy};
 use petstore_http::IdleTime;
-
-/// The name of the machine; empty if it cannot be read.
-pub(crate) fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim_end().to_owned()
-}
+pub(crate) use petstore_platform::host_name;
 
 /// Measures how long something takes.
 pub(crate) struct Stopwatch(std::time::Instant);

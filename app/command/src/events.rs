@@ -24,7 +24,7 @@ use crate::http_client::{ApiClient, BaseUrl, default_server};
 use crate::runtime::single_threaded;
 use crate::settings::expected::number;
 use crate::settings::{Db, PgArgs};
-use crate::text_file;
+use crate::text_file::{self, FileBound};
 
 /// The variable with the API key.
 const KEY_VARIABLE: &str = "PETSTORE_KEY";
@@ -71,7 +71,7 @@ pub(crate) struct TailArgs {
     #[arg(long, value_parser = Db::parse, value_name = "FILE|URL", conflicts_with_all = ["key", "key_file"])]
     db: Option<Db>,
     /// File with the password of the PostgreSQL role
-    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", hide = true)]
+    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_parser = crate::settings::expected::file(), value_name = "FILE", hide = true)]
     db_password_file: Option<PathBuf>,
     #[command(flatten)]
     pg: PgArgs,
@@ -109,7 +109,7 @@ pub(crate) struct LogServer {
     #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
     key: Option<String>,
     /// File with the API key
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_parser = crate::settings::expected::file(), value_name = "FILE")]
     key_file: Option<PathBuf>,
 }
 
@@ -128,7 +128,8 @@ fn key(given: Option<String>, file: Option<&Path>) -> Result<String, Failure> {
         (Some(key), _) => (key, "--key: it is empty".to_owned()),
         (None, Some(file)) => {
             let named = |why: &dyn Display| format!("--key-file {}: {why}", file.display());
-            let key = text_file::read(file).map_err(|error| Failure::usage(named(&error)))?;
+            let key = text_file::read(file, FileBound::secret("the key alone"));
+            let key = key.map_err(|error| Failure::usage(named(&error)))?;
             (key, named(&"the file holds no key"))
         }
         (None, None) => {

@@ -1,7 +1,7 @@
-//! Files that replace others.
+//! Files that replace others, and folders of files that a start makes.
 
-use std::fs::File;
 use std::path::Path;
+use std::{fs, io};
 
 /// The message for a file that is a mount point. The system's own message says only that the file is busy.
 pub(crate) const MOUNTED: &str =
@@ -11,5 +11,16 @@ pub(crate) const MOUNTED: &str =
 /// read.
 pub(crate) fn sync_folder_of(file: &Path) -> std::io::Result<()> {
     let file = std::path::absolute(file)?;
-    file.parent().and_then(|folder| File::open(folder).ok()).map_or(Ok(()), |folder| folder.sync_all())
+    file.parent().map_or(Ok(()), petstore_platform::sync_readable_folder)
+}
+
+/// Returns whether the folder of a file may exist. A folder that this user may not see counts as existing, because the
+/// server may run as a user that sees it.
+pub(crate) fn has_folder(file: &Path) -> bool {
+    let found = std::path::absolute(file).ok().and_then(|file| file.parent().map(fs::metadata));
+    match found {
+        Some(Ok(found)) => found.is_dir(),
+        Some(Err(error)) => error.kind() == io::ErrorKind::PermissionDenied,
+        None => false,
+    }
 }

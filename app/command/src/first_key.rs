@@ -1,12 +1,12 @@
 //! The key of the first account: given by the owner, written to a file, or printed once.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use petstore_domain::ApiKey;
+use petstore_platform::create_private;
 use petstore_ports::api::{self as ports, Administration, InitialKey};
 use petstore_ports::{Entropy, StoreError, StoreErrorKind};
 use tokio::time::{Instant, sleep};
@@ -18,7 +18,7 @@ use crate::files::sync_folder_of;
 use crate::log::Log;
 use crate::settings::{INITIAL_KEY_VARIABLE, value_of};
 use crate::terminal::print_once;
-use crate::text_file;
+use crate::text_file::{self, FileBound};
 
 /// The account of the first key, which the service creates.
 const OF_FIRST: &str = "`default` (Business plan)";
@@ -60,7 +60,7 @@ impl<'a> FirstKey<'a> {
                 "{file} is not a regular file: name a regular file for the key"
             )));
         }
-        match text_file::read(file) {
+        match text_file::read(file, FileBound::secret("the key alone")) {
             Ok(text) if text.trim().is_empty() => Ok(Self::ToFile(file)),
             Ok(text) => Self::parse(&text, &format!("the content of {}", file.display())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::ToFile(file)),
@@ -174,7 +174,7 @@ fn write_key(file: &Path, key: &ApiKey) -> io::Result<()> {
         // Other errors occur again when the file is created.
         Ok(()) | Err(_) => {}
     }
-    let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
+    let mut written = create_private(file)?;
     writeln!(written, "{}", key.reveal())?;
     // The account is stored after this step. Without the sync, a power cut could keep the account and lose the key's
     // file.

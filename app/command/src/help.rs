@@ -21,12 +21,12 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("accounts show", "petstore accounts show zoo"),
     ("accounts update", "petstore accounts update zoo --minute 5000 --day 1000000"),
     ("nodes", "petstore nodes --db postgres://petstore@db1.example/petstore"),
-    ("events", "petstore events tail --types order.*"),
+    ("events", "petstore events tail --types 'order.*'"),
     (
         "events tail",
-        "petstore events tail --types order.*,pet.created --json --server https://petstore.example/v1",
+        "petstore events tail --types 'order.*,pet.created' --json --server https://petstore.example/v1",
     ),
-    ("listen", "petstore listen --types order.* --to http://localhost:3000/hook"),
+    ("listen", "petstore listen --types 'order.*' --to http://localhost:3000/hook"),
     ("webhooks", "petstore webhooks verify --secret-file secret --file request"),
     ("webhooks list", "petstore webhooks list --json"),
     ("webhooks show", "petstore webhooks show whk_4GzozDqipuZAzAldp7sbGU"),
@@ -36,6 +36,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("webhooks verify", "petstore webhooks verify --secret-file secret --file request"),
     ("sandbox", "petstore sandbox report --key pet_4fW1kTqZ"),
     ("sandbox report", "petstore sandbox report --key pet_4fW1kTqZ --url http://127.0.0.1:8080"),
+    ("exam", "petstore exam --report exam.xml -- python client.py"),
     ("import", "petstore import shop.ndjson --db new.db"),
     ("export", "petstore export - | gzip >shop.ndjson.gz"),
     ("backup", "petstore backup copy.db"),
@@ -82,7 +83,16 @@ mod tests {
         for (path, end) in found {
             let example = end.lines().find_map(|line| line.strip_prefix("Example: "));
             let example = example.unwrap_or_else(|| panic!("{path:?} has no example: {end}"));
-            let words = example.split_whitespace().take_while(|word| !word.starts_with(['>', '|']));
+            let words =
+                example.split_whitespace().take_while(|word| !word.starts_with(['>', '|'])).map(|word| {
+                    let quoted = word.strip_prefix('\'').and_then(|word| word.strip_suffix('\''));
+                    // Some shells refuse a pattern that no file matches.
+                    assert!(
+                        quoted.is_some() || !word.contains(['*', '?', '[', '{', '~', '$', '\\']),
+                        "{example}"
+                    );
+                    quoted.unwrap_or(word)
+                });
             let matches =
                 crate::cli::command().try_get_matches_from(words).unwrap_or_else(|why| panic!("{why}"));
             let (mut named, mut inner) = (vec![], &matches);

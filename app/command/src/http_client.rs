@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{ACCEPT, AUTHORIZATION, HOST, HeaderMap, HeaderValue, USER_AGENT};
-use hyper::{Request, StatusCode};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -89,7 +89,7 @@ pub(crate) struct ApiClient {
     tls: Option<TlsConnector>,
     connect_time: Duration,
     /// The open connection, while no request uses it.
-    sender: Option<SendRequest<Empty<Bytes>>>,
+    sender: Option<SendRequest<Full<Bytes>>>,
 }
 
 impl ApiClient {
@@ -135,13 +135,33 @@ impl ApiClient {
         path_and_query: &str,
         limit: Duration,
     ) -> Result<ApiAnswer, NoAnswer> {
+        let request = self.request(Method::GET, media_type, path_and_query, None)?;
+        self.exchange(request, limit).await
+    }
+
+    /// Sends a request that may have a body in JSON, and returns its answer if it is complete within the time limit.
+    pub(crate) async fn send(
+        &mut self,
+        method: Method,
+        path_and_query: &str,
+        body: Option<Bytes>,
+        limit: Duration,
+    ) -> Result<ApiAnswer, NoAnswer> {
+        let request = self.request(method, JSON, path_and_query, body)?;
+        self.exchange(request, limit).await
+    }
+
+    async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        limit: Duration,
+    ) -> Result<ApiAnswer, NoAnswer> {
         let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
             Some(sender) => sender,
             None => timeout(self.connect_time, self.connect())
                 .await
                 .map_err(|_| NoAnswer::temporary(late("connection", self.connect_time)))??,
         };
-        let request = self.request(media_type, path_and_query)?;
         let exchange = async {
             sender.ready().await.map_err(|error| unanswered(&error))?;
             let answer = sender.send_request(request).await.map_err(|error| unanswered(&error))?;
@@ -157,8 +177,18 @@ impl ApiClient {
         Ok(answer)
     }
 
-    fn request(&self, media_type: &str, path_and_query: &str) -> Result<Request<Empty<Bytes>>, NoAnswer> {
-        let request = Request::get(format!("{}{path_and_query}", self.url.path));
+    fn request(
+        &self,
+        method: Method,
+        media_type: &str,
+        path_and_query: &str,
+        body: Option<Bytes>,
+    ) -> Result<Request<Full<Bytes>>, NoAnswer> {
+        let request = Request::builder().method(method).uri(format!("{}{path_and_query}", self.url.path));
+        let request = match &body {
+            Some(_) => request.header(CONTENT_TYPE, JSON),
+            None => request,
+        };
         let request = match &self.authorization {
             Some(authorization) => request.header(AUTHORIZATION, authorization.clone()),
             None => request,
@@ -167,11 +197,11 @@ impl ApiClient {
             .header(HOST, &self.url.authority)
             .header(ACCEPT, media_type)
             .header(USER_AGENT, format!("petstore/{}", version::NUMBER))
-            .body(Empty::new())
+            .body(Full::new(body.unwrap_or_default()))
             .map_err(|error| NoAnswer::permanent(error.to_string()))
     }
 
-    async fn connect(&self) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, NoAnswer> {
         let BaseUrl { host, port, .. } = &self.url;
         let stream = TcpStream::connect((&**host, *port)).await.map_err(|error| unconnected(&error))?;
         let Some(tls) = &self.tls else { return start(stream).await };
@@ -183,7 +213,7 @@ impl ApiClient {
 
 async fn start(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-) -> Result<SendRequest<Empty<Bytes>>, NoAnswer> {
+) -> Result<SendRequest<Full<Bytes>>, NoAnswer> {
     let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| unanswered(&error))?;
     // If the connection fails, the request in progress fails too and reports the error, so the result of this task is
     // not read.

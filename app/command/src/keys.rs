@@ -125,6 +125,7 @@ pub(crate) enum KeysCommand {
     /// Copy all accounts and keys of a data file into a database, with their secrets; can be repeated
     Copy {
         /// The data file, which a server may be using
+        #[arg(value_parser = crate::settings::expected::file())]
         file: PathBuf,
     },
     /// Print a well-formed key and store nothing

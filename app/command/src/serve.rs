@@ -8,6 +8,7 @@ mod ready_line;
 mod start;
 mod webhooks;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ use self::bans::{record_bans, record_last_bans};
 use self::housekeeping::{run_housekeeping, watch_store};
 use self::listeners::{announce, listen};
 pub(crate) use self::start::Inputs;
-use self::start::{begin_changes, blocking, count_in_redis, hand_out, join_nodes, open_socket, open_store};
+use self::start::{
+    begin_changes, blocking, count_in_redis, hand_out, join_nodes, open_socket, open_store, read_shop,
+};
 use self::webhooks::Deliveries;
 use crate::admin::{AdminHandler, BulkTransfers};
 use crate::console;
@@ -90,6 +93,9 @@ async fn run(
         log.warn(warning);
     }
     let idle = IdleTime::default();
+    let ControlFlow::Continue(first_shop) = read_shop(args, loaded, &mut signals, log).await? else {
+        return Ok(());
+    };
     let Some(mut backend) = open_store(args, db, idle.clone(), &mut signals, log).await? else {
         return Ok(());
     };
@@ -99,10 +105,9 @@ async fn run(
         sandbox::claim(&args.db, &backend, &|key| loaded.named(key))?;
     }
     let socket = open_socket(args, log)?;
-    let demo = args.demo.filter(|_| args.sandbox);
-    let progress = Arc::clone(backend.progress());
-    let beginning = move || sandbox::beginning(demo, &progress);
-    let Some(shop) = signals.unless_stopped(log, beginning).await? else {
+    let (of_reset, progress) = (first_shop.clone().filter(|_| args.sandbox), Arc::clone(backend.progress()));
+    let rows = move || of_reset.map_or(Ok(Arc::new([]) as _), |shop| shop.rows(&progress));
+    let Some(shop) = signals.unless_stopped(log, rows).await? else {
         return Ok(());
     };
     let shared = backend.clock(machine);
@@ -132,7 +137,7 @@ async fn run(
     // server is ready.
     http.hold();
     let servers = listen(loaded, args.threads(), &http, public, ops, certificate.as_ref())?;
-    if begin_changes(args, &backend, &mut signals, log).await?.is_none() {
+    if begin_changes(args, &backend, first_shop.as_ref(), &mut signals, log).await?.is_none() {
         return Ok(());
     }
     if !args.sandbox {

@@ -31,7 +31,6 @@ use petstore_domain::{Limit, TargetException};
 use petstore_http::{Cors, HostName, Network};
 use petstore_redis::RedisTarget;
 
-pub(crate) use self::apply::open_files_max;
 pub(crate) use self::choices::{LogFormat, LogLevel, QuotaFallback, QuotaHeaders};
 pub(crate) use self::db::{DEFAULT_DB, Db};
 pub(crate) use self::db_connection::{PgArgs, PgPrepare};
@@ -42,7 +41,8 @@ pub(crate) use self::secrecy::shown;
 pub(crate) use self::shared::shared;
 pub(crate) use self::sources::{CommandLine, InForce, LoadError, Loaded, meant, of_a_server_here};
 pub(crate) use self::values::{
-    CONFIG_VARIABLE, DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, REDIS_PASSWORD_VARIABLES, value_of,
+    CONFIG_VARIABLE, DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, REDIS_PASSWORD_VARIABLES, exam_warning,
+    value_of,
 };
 use crate::openapi;
 
@@ -63,11 +63,11 @@ pub(crate) struct ServeArgs {
     pub(crate) ops_listen: Option<SocketAddr>,
 
     /// TLS certificate, followed by its chain (PEM)
-    #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE", help_heading = "Serving")]
+    #[arg(long, env = "PETSTORE_TLS_CERT", value_parser = expected::file(), value_name = "FILE", help_heading = "Serving")]
     pub(crate) tls_cert: Option<PathBuf>,
 
     /// Private key of that certificate (PEM, not encrypted)
-    #[arg(long, env = "PETSTORE_TLS_KEY", value_name = "FILE", help_heading = "Serving")]
+    #[arg(long, env = "PETSTORE_TLS_KEY", value_parser = expected::file(), value_name = "FILE", help_heading = "Serving")]
     pub(crate) tls_key: Option<PathBuf>,
 
     /// Base path of the contract
@@ -91,7 +91,7 @@ pub(crate) struct ServeArgs {
     pub(crate) threads: Option<usize>,
 
     /// Socket for administrative commands; default: FILE.sock beside the data file
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", help_heading = "Serving", hide = true)]
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_parser = expected::file(), value_name = "FILE", help_heading = "Serving", hide = true)]
     pub(crate) admin_socket: Option<PathBuf>,
 
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub(crate) struct ServeArgs {
     pub(crate) db: Db,
 
     /// File with the password of the PostgreSQL role
-    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_name = "FILE", help_heading = "Data", hide = true)]
+    #[arg(long, env = "PETSTORE_DB_PASSWORD_FILE", value_parser = expected::file(), value_name = "FILE", help_heading = "Data", hide = true)]
     pub(crate) db_password_file: Option<PathBuf>,
 
     /// Prepare statements on PostgreSQL; `off` behind a pooler in transaction mode, such as PgBouncer
@@ -135,7 +135,7 @@ pub(crate) struct ServeArgs {
     pub(crate) rename_collisions: bool,
 
     /// File of the first key: read, or written if missing (mode 0600)
-    #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_name = "FILE", help_heading = "Data")]
+    #[arg(long, env = "PETSTORE_INITIAL_KEY_FILE", value_parser = expected::file(), value_name = "FILE", help_heading = "Data", hide = true)]
     pub(crate) initial_key_file: Option<PathBuf>,
 
     /// Time for which a rotated key stays valid, unless the rotation sets it
@@ -166,6 +166,7 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         env = "PETSTORE_REDIS_PASSWORD_FILE",
+        value_parser = expected::file(),
         value_name = "FILE",
         help_heading = "Redis",
         hide = true
@@ -314,6 +315,7 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         env = "PETSTORE_WEBHOOK_KEY_FILE",
+        value_parser = expected::file(),
         value_name = "FILE",
         help_heading = "Webhooks",
         hide = true
@@ -321,7 +323,7 @@ pub(crate) struct ServeArgs {
     pub(crate) webhook_key_file: Option<PathBuf>,
 
     /// File with the certificates that receivers are trusted by (PEM); default: those that the system trusts
-    #[arg(long, env = "PETSTORE_WEBHOOK_CA", value_name = "FILE", help_heading = "Webhooks", hide = true)]
+    #[arg(long, env = "PETSTORE_WEBHOOK_CA", value_parser = expected::file(), value_name = "FILE", help_heading = "Webhooks", hide = true)]
     pub(crate) webhook_ca: Option<PathBuf>,
 
     /// Times a minute that an account may create, replay or enable webhooks; default: 60, and no limit in a sandbox
@@ -335,6 +337,10 @@ pub(crate) struct ServeArgs {
     /// Permit a sandbox on an address that other machines reach
     #[arg(long, env = "PETSTORE_SANDBOX_ANYWHERE", default_value = "false", action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", value_name = "true|false", help_heading = "Testing", hide = true)]
     pub(crate) sandbox_anywhere: bool,
+
+    /// File with the lines of the shop to which a reset returns, as `petstore import` reads them; an empty store begins with it
+    #[arg(long, env = "PETSTORE_SANDBOX_SHOP", value_parser = expected::file(), value_name = "FILE", help_heading = "Testing", hide = true)]
+    pub(crate) sandbox_shop: Option<PathBuf>,
 
     /// Requests that the journal of a sandbox keeps; 0 for no journal
     #[arg(long, env = "PETSTORE_SANDBOX_JOURNAL", default_value = "1000", value_parser = expected::number::<usize>(0..=100_000), value_name = "0..100000", help_heading = "Testing", hide = true)]

@@ -31,7 +31,7 @@ use petstore_sqlite::{
 use self::commits::CommitCounters;
 pub(crate) use self::commits::CommitStats;
 pub(crate) use self::data_file::DataFile;
-pub(crate) use self::file::{IF_LOG_DAMAGED, check_readable, open_readable};
+pub(crate) use self::file::{IF_LOG_DAMAGED, check_readable, check_usable, open_readable};
 pub(crate) use self::postgres::{check_made, examine, nodes_of};
 pub(crate) use self::redis::{RedisStore, check_server};
 use crate::environment::SystemEntropy;
@@ -137,6 +137,11 @@ impl Backend {
         accepted.map_err(|error| unusable(db, &error))
     }
 
+    /// Returns an empty store in memory, in which a shop is checked or made before it is used.
+    pub(crate) fn scratch() -> Box<dyn Bulk> {
+        Box::new(MemoryStore::new())
+    }
+
     /// Returns an empty store in memory.
     pub(crate) fn in_memory(epoch: u64) -> Self {
         Self::of(Kind::Local(Arc::new(MemoryStore::with_epoch(epoch))), epoch)
@@ -233,6 +238,14 @@ impl Backend {
         match &self.kind {
             Kind::Local(store) => &**store,
             Kind::Shared { store, .. } => &**store,
+        }
+    }
+
+    /// The port for import and export, for an owner that outlives the caller.
+    pub(crate) fn shared_bulk(&self) -> Arc<dyn Bulk> {
+        match &self.kind {
+            Kind::Local(store) => Arc::clone(store) as _,
+            Kind::Shared { store, .. } => Arc::clone(store) as _,
         }
     }
 

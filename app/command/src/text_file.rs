@@ -1,10 +1,10 @@
-//! Text files that people edit: byte order marks, and encodings other than UTF-8.
+//! Text files that people edit: their size, byte order marks, and encodings other than UTF-8.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
-use std::{fs, io};
 
-/// The advice for a text in UTF-16, which some editors and shells write.
-pub(crate) const UTF_16: &str = "it is in UTF-16: save it as UTF-8";
+use petstore_shop_lines::{UTF_16, is_utf_16};
 
 /// A byte order mark, which some editors put before a text in UTF-8.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
@@ -14,19 +14,37 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)
 }
 
-/// Returns bytes without the byte order mark before them.
-pub(crate) fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
+/// The bound of a kind of files. A device or a pipe may have no end, and its size is not known before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileBound {
+    /// The most bytes.
+    pub(crate) bytes: u64,
+    /// The content of such a file, for messages.
+    pub(crate) content: &'static str,
 }
 
-/// Returns whether a text begins with a byte order mark of UTF-16.
-pub(crate) fn is_utf_16(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
+impl FileBound {
+    /// The bound of a file with one secret: a key, a password or the secret of a webhook.
+    pub(crate) const fn secret(content: &'static str) -> Self {
+        Self { bytes: 16 * 1024, content }
+    }
+
+    /// Reads a file.
+    pub(crate) fn read(self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![];
+        File::open(path)?.take(self.bytes + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > self.bytes {
+            let Self { bytes, content } = self;
+            let why = format!("it has more than {bytes} bytes: name a file with {content}");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+        Ok(bytes)
+    }
 }
 
 /// Reads a text file, without the byte order mark before it.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
-    let bytes = fs::read(path)?;
+pub(crate) fn read(path: &Path, bound: FileBound) -> io::Result<String> {
+    let bytes = bound.read(path)?;
     if is_utf_16(&bytes) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, UTF_16));
     }
@@ -40,16 +58,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn utf_16_is_recognised_by_its_byte_order_mark() {
-        assert!(is_utf_16(b"\xff\xfea\0") && is_utf_16(b"\xfe\xff\0a"));
-        assert!(!is_utf_16(b"\xef\xbb\xbfa") && !is_utf_16(b"\xff") && !is_utf_16(b""));
+    fn a_file_that_is_too_long_is_refused() {
+        let path = std::env::temp_dir().join(format!("petstore-text-file-{}", std::process::id()));
+        let read_with = |length: u64| {
+            let bound = FileBound::secret("the key alone");
+            std::fs::write(&path, "x".repeat(usize::try_from(bound.bytes + length).unwrap())).unwrap();
+            read(&path, bound)
+        };
+        let (fits, refused) = (read_with(0), read_with(1));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(fits.unwrap().len(), 16_384);
+        let why = refused.unwrap_err().to_string();
+        assert_eq!(why, "it has more than 16384 bytes: name a file with the key alone");
     }
 
     #[test]
     fn one_byte_order_mark_at_the_beginning_is_removed() {
         assert_eq!(without_mark("\u{feff}a\u{feff}"), "a\u{feff}");
         assert_eq!(without_mark("a"), "a");
-        assert_eq!(bytes_without_mark(b"\xef\xbb\xbfa"), b"a");
-        assert_eq!(bytes_without_mark(b"\xef\xbb"), b"\xef\xbb");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use petstore_domain::Timestamp;
+use petstore_shop_lines::bytes_without_mark;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
@@ -16,10 +17,13 @@ use rustls::{CertificateError, Error, InconsistentKeys, RootCertStore, ServerCon
 
 use crate::failure::Failure;
 use crate::settings::{Loaded, Reading, ServeArgs};
-use crate::text_file::bytes_without_mark;
+use crate::text_file::FileBound;
 
 pub(crate) mod client;
 pub(crate) mod lazy_roots;
+
+/// The maximum size of a file with certificates or a key.
+const PEM_MAX: FileBound = FileBound { bytes: 1024 * 1024, content: "certificates or a key (PEM)" };
 
 /// The provider of cryptography. It is passed explicitly, because no default is installed.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
@@ -92,17 +96,16 @@ pub(crate) fn date_warning(files: &Files, read: &CertifiedKey, now: Timestamp) -
 }
 
 fn chain(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file)
-        .and_then(Iterator::collect)
-        .map_err(|error| unreadable(file, &error));
-    match chain? {
+    let text = PEM_MAX.read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match chain.map_err(|error| unreadable(file, &error))? {
         none if none.is_empty() => Err(format!("{} holds no certificate (PEM)", file.display())),
         chain => Ok(chain),
     }
 }
 
 fn key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    let text = std::fs::read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
+    let text = PEM_MAX.read(file).map_err(|error| unreadable(file, &pem::Error::Io(error)))?;
     PrivateKeyDer::from_pem_slice(bytes_without_mark(&text)).map_err(|error| match error {
         // Encrypted keys have two forms. The parser does not recognise the older form, which has header lines before
         // the base64, so the text is searched.

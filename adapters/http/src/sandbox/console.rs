@@ -1,10 +1,7 @@
 //! The console: the page at `/sandbox` and its files, on the listener that serves `/health`.
 
-use std::sync::Arc;
-
 use hyper::Method;
 use hyper::header::HeaderValue;
-use hyper::http::request::Parts;
 use petstore_ports::Cost;
 
 use super::guard;
@@ -13,12 +10,10 @@ use crate::exchange::builtin_endpoints::ALLOWED;
 use crate::exchange::{cors, reference};
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
-use crate::response::quota_headers::QuotaShape;
 use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
-use crate::thread::{AnswerRecord, Arrival, Dropped, HookedRequest, Intercepted, LocalFuture, Served};
+use crate::thread::{Arrival, HookedRequest, Intercepted, LocalFuture};
 use crate::wire::builtin_routes::CONSOLE_PATH;
-use crate::wire::request_head::RequestHead;
 
 /// The content security policy of the console. It has no `data:` URLs, unlike that of the reference page, and trusted types:
 /// a script that inserts a text of a client as markup fails.
@@ -55,17 +50,6 @@ impl HookedRequest for ConsoleRequest {
             None => Ok(()),
         };
         Box::pin(std::future::ready(served))
-    }
-
-    fn quota_shape(&self, _: &ThreadState, _: &Parts, _: &RequestHead<'_>) -> Option<Arc<QuotaShape>> {
-        None
-    }
-
-    fn after(
-        self: Box<Self>,
-        _: Served<'_>,
-    ) -> LocalFuture<'_, Result<Option<Box<dyn AnswerRecord>>, Dropped>> {
-        Box::pin(std::future::ready(Ok(None)))
     }
 }
 

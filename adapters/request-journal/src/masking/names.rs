@@ -4,22 +4,29 @@
 const NAME_MAX: usize = 64;
 
 /// The names in lower case, without separators.
-const NAMES: [&str; 8] = ["auth", "bearer", "credential", "credentials", "jwt", "pass", "pwd", "sid"];
+const NAMES: [&str; 9] = ["auth", "bearer", "credential", "credentials", "jwt", "pass", "pwd", "sid", "sig"];
 
 /// The ends of names in lower case, without separators.
-const ENDS: [&str; 12] = [
-    "accesskey",
-    "apikey",
-    "authkey",
-    "cookie",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "secret",
-    "secretkey",
-    "sessid",
-    "sessionid",
+const ENDS: [&str; 8] =
+    ["assertion", "cookie", "passphrase", "passwd", "password", "secret", "sessid", "sessionid"];
+
+/// The end of names of credentials, unless one of [`OPEN`] is before it.
+const KEY: &str = "key";
+
+/// The ends of names before `key` with which services name what anybody may know.
+const OPEN: [&str; 12] = [
+    "cache",
+    "foreign",
+    "idempotency",
+    "object",
+    "partition",
+    "primary",
+    "public",
+    "routing",
+    "row",
+    "sort",
+    "surrogate",
+    "websocket",
 ];
 
 /// The end of names of credentials, unless one of [`POSITIONS`] is before it.
@@ -40,9 +47,11 @@ pub(super) enum Credential {
     WithScheme,
 }
 
-/// The last two letters of all names of credentials. Most names of headers end with others.
-const LAST_LETTERS: [&[u8; 2]; 15] =
-    [b"al", b"en", b"er", b"et", b"ey", b"id", b"ie", b"ls", b"on", b"rd", b"se", b"ss", b"th", b"wd", b"wt"];
+/// The last two letters of all names of credentials. Most names of headers and parameters end with others.
+const LAST_LETTERS: [&[u8; 2]; 16] = [
+    b"al", b"en", b"er", b"et", b"ey", b"id", b"ie", b"ig", b"ls", b"on", b"rd", b"se", b"ss", b"th", b"wd",
+    b"wt",
+];
 
 /// Returns the form of the value that a header has, if it is a credential. `name` is in lower case.
 pub(super) fn header_credential(name: &str) -> Option<Credential> {
@@ -51,6 +60,14 @@ pub(super) fn header_credential(name: &str) -> Option<Credential> {
         return None;
     }
     credential(name.bytes())
+}
+
+/// Returns `false` if a text ends with two letters with which no name of a credential ends.
+pub(super) fn may_end_with_credential(text: &[u8]) -> bool {
+    match text.split_last_chunk() {
+        Some((_, last)) => !last.iter().all(u8::is_ascii_lowercase) || LAST_LETTERS.contains(&last),
+        None => false,
+    }
 }
 
 /// Returns the form of the value that a name has, if it is a credential. The name may be spelled in any case and with any
@@ -84,10 +101,13 @@ pub(super) fn credential(name: impl Iterator<Item = u8>) -> Option<Credential> {
     if plain.ends_with(AUTHORIZATION.as_bytes()) {
         return Some(Credential::WithScheme);
     }
-    let is_token = plain
-        .strip_suffix(TOKEN.as_bytes())
-        .is_some_and(|start| !POSITIONS.iter().any(|position| start.ends_with(position.as_bytes())));
-    let is_secret = is_token
+    let ends = |end: &str, harmless: &[&str]| {
+        plain
+            .strip_suffix(end.as_bytes())
+            .is_some_and(|start| !harmless.iter().any(|word| start.ends_with(word.as_bytes())))
+    };
+    let is_secret = ends(TOKEN, &POSITIONS)
+        || ends(KEY, &OPEN)
         || NAMES.iter().any(|name| plain == name.as_bytes())
         || ENDS.iter().any(|end| plain.ends_with(end.as_bytes()));
     is_secret.then_some(Credential::Whole)
@@ -119,6 +139,12 @@ mod tests {
             "jwt",
             "x-auth",
             "phpsessid",
+            "key",
+            "api.key",
+            "Ocp-Apim-Subscription-Key",
+            "X-Functions-Key",
+            "client_assertion",
+            "sig",
         ] {
             assert_eq!(credential(name.bytes()), Some(Credential::Whole), "{name}");
         }
@@ -129,6 +155,10 @@ mod tests {
             "",
             "x",
             "idempotency-key",
+            "sec-websocket-key",
+            "publicKey",
+            "sort_key",
+            "keys",
             "limit",
             "pageToken",
             "next_page_token",
@@ -143,8 +173,9 @@ mod tests {
         ] {
             assert_eq!(credential(name.bytes()), None, "{name}");
         }
-        for name in NAMES.into_iter().chain(ENDS).chain([TOKEN, AUTHORIZATION]) {
+        for name in NAMES.into_iter().chain(ENDS).chain([TOKEN, KEY, AUTHORIZATION]) {
             assert!(header_credential(name).is_some(), "{name}");
+            assert!(may_end_with_credential(name.as_bytes()), "{name}");
         }
         let long = format!("{}_accessToken", "a".repeat(500));
         assert_eq!(credential(long.bytes()), Some(Credential::Whole));

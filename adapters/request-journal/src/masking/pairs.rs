@@ -44,6 +44,9 @@ fn equals_sign(text: &[u8], place: usize) -> Option<&[u8]> {
 
 /// Returns whether the text in front of an equals sign ends with the name of a credential.
 fn is_credential(before: &[u8]) -> bool {
+    if !names::may_end_with_credential(before) {
+        return false;
+    }
     let belongs = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.[]%~+".contains(byte);
     let most = &before[before.len().saturating_sub(NAME_BYTES_MAX)..];
     let start = most.iter().rposition(|byte| !belongs(byte)).map_or(0, |place| place + 1);

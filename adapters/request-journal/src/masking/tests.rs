@@ -140,3 +140,48 @@ fn a_target_shows_no_credentials_in_its_query() {
         assert_eq!(masked_target(&target), expected);
     }
 }
+
+#[test]
+fn the_places_of_secrets_are_found_without_reading_each_character() {
+    let key = ApiKey::from_entropy([7; 32]);
+    let parts = [
+        key.reveal(),
+        "pet_",
+        "whsec_",
+        "MfKQ9r8G+/=",
+        "_",
+        "p",
+        "w",
+        "\"secret\"",
+        "\"secret",
+        "\"",
+        ":",
+        "null",
+        "[",
+        "]",
+        "://",
+        "https://h",
+        "me:pw",
+        "@",
+        "/",
+        " ",
+        "\u{1f430}",
+    ];
+    let mut state = 1_u64;
+    let mut below = |bound: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % bound
+    };
+    let mut masked = 0;
+    for _ in 0..20_000 {
+        let text: String = (0..below(14)).map(|_| parts[below(parts.len())]).collect();
+        let text = text.as_bytes();
+        for (is_cut, has_urls) in [(false, true), (true, true), (true, false)] {
+            let (quick, slow) =
+                (mask(text, is_cut, has_urls), mask_at(0..text.len(), text, is_cut, has_urls));
+            assert_eq!(quick, slow, "{}", String::from_utf8_lossy(text));
+            masked += usize::from(slow != text);
+        }
+    }
+    assert!(masked > 10_000, "{masked}");
+}

@@ -5,12 +5,11 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::common::strace::{end, inject};
-use crate::common::{Site, tools};
+use crate::common::{Site, admin_channel, tools};
 
 /// A text that is in every refused body.
 const REFUSED: &str = "canary-of-a-refused-body";
@@ -104,7 +103,7 @@ impl Watched {
 
     /// Sends a line to the admin socket.
     fn ask_admin(&mut self, line: &str) {
-        let mut stream = UnixStream::connect(self.site.folder.join("petstore.db.sock")).unwrap();
+        let mut stream = admin_channel::connect(self.site.folder.join("petstore.db.sock"));
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.write_all(line.as_bytes()).unwrap();
         let _ = stream.shutdown(std::net::Shutdown::Write);

@@ -62,6 +62,7 @@ fn malformed_values_in_the_environment_and_the_file_are_refused() {
         "redis-password-file",
         "tls-cert",
         "tls-key",
+        "sandbox-shop",
     ];
     for key in keys(&site).iter().filter(|key| !free.contains(&key.as_str())) {
         let variable = variable_of(key);

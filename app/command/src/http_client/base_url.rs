@@ -24,9 +24,14 @@ pub(crate) struct BaseUrl {
 
 impl BaseUrl {
     /// Returns the URL of an address, without a path.
-    pub(super) fn of_address(address: SocketAddr, is_secure: bool) -> Self {
+    pub(crate) fn of_address(address: SocketAddr, is_secure: bool) -> Self {
         let (host, port) = (address.ip().to_string(), address.port());
         Self { is_secure, host, port, authority: address.to_string(), path: String::new() }
+    }
+
+    /// Returns the URL with this path, if it has none.
+    pub(crate) fn or_path(self, path: &str) -> Self {
+        if self.path.is_empty() { Self { path: path.to_owned(), ..self } } else { self }
     }
 
     /// Returns the URL without its path.

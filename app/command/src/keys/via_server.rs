@@ -26,7 +26,7 @@ const LAST: usize = 40;
 #[derive(Debug, Args)]
 pub(crate) struct StoreTarget {
     /// The server's admin socket; default: FILE.sock beside the data file
-    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_name = "FILE", global = true, help_heading = "Server")]
+    #[arg(long, env = "PETSTORE_ADMIN_SOCKET", value_parser = crate::settings::expected::file(), value_name = "FILE", global = true, help_heading = "Server")]
     admin_socket: Option<PathBuf>,
 
     /// Location of the data: the server's socket is beside it; without a server the command opens it
@@ -37,6 +37,7 @@ pub(crate) struct StoreTarget {
     #[arg(
         long,
         env = "PETSTORE_DB_PASSWORD_FILE",
+        value_parser = crate::settings::expected::file(),
         value_name = "FILE",
         global = true,
         help_heading = "Server",

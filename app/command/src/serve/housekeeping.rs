@@ -76,7 +76,7 @@ pub(super) async fn watch_store(
     clock: Arc<dyn Clock>,
     log: Arc<Log>,
 ) {
-    let (mut fault, mut refused, mut unfit, mut clock_kind) = (None, None, None, None);
+    let (mut fault, mut faulty, mut unfit, mut clock_kind) = (None, None, None, None);
     let (mut quota_faults, mut quota_warnings) = (FaultLog::new(), FaultLog::new());
     let mut ticks = intervals();
     loop {
@@ -86,13 +86,17 @@ pub(super) async fn watch_store(
         // does not return.
         let _ = backend.housekeeping().watch(clock.now()).await;
         // Without requests, nothing else would log the error of the storage engine.
-        let why = backend.fault();
-        if why != refused {
-            match &why {
-                Some(why) => log.error(&format!("changes are refused: {}", why.report())),
-                None => log.info("changes are accepted again"),
+        let now_faulty = backend.fault().map(|why| (why, backend.refuses_changes()));
+        if now_faulty != faulty {
+            match (&now_faulty, &faulty) {
+                (Some((why, true)), _) => log.error(&format!("changes are refused: {}", why.report())),
+                (Some((why, false)), _) => {
+                    log.error(&format!("not ready, although changes are accepted: {}", why.report()));
+                }
+                (None, Some((_, false))) => log.info("ready again"),
+                (None, _) => log.info("changes are accepted again"),
             }
-            refused = why;
+            faulty = now_faulty;
         }
         for damage in backend.take_damage() {
             log.error(&format!(

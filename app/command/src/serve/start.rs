@@ -1,5 +1,6 @@
-//! The parts of a start: reading files, opening the store and the admin socket, the demonstration, the first key.
+//! The parts of a start: reading files, opening the store and the admin socket, the first shop, the first key.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,6 @@ use petstore_domain::ApiKey;
 use petstore_http::{IdleTime, Server};
 use petstore_ports::{Clock, ImportError, StoreErrorKind, WorkProgress};
 use petstore_redis::RedisTarget;
-use petstore_sandbox::fill_with_demo;
 use petstore_service::Service;
 use rustls::RootCertStore;
 use tokio::time::Instant;
@@ -19,18 +19,19 @@ use crate::environment::SystemClock;
 use crate::failure::Failure;
 use crate::first_key::{FirstKey, show};
 use crate::log::Log;
-use crate::progress::{CountedBulk, ProgressReport};
+use crate::progress::ProgressReport;
+use crate::sandbox::FirstShop;
 use crate::settings::{Db, Loaded, Reading, ServeArgs, shared};
 use crate::signals::Signals;
 use crate::store::{Backend, BackendOptions, RedisStore};
 use crate::tls::{self, Certificate};
-use crate::{migration_report, nodes, sandbox};
+use crate::{migration_report, nodes, own_files};
 
-/// The time for which a start with the demonstration waits for another import of the same shop, such as that of another node.
-const DEMO_WAIT: Duration = Duration::from_mins(10);
+/// The time for which a start that fills an empty store waits for another import of the same shop, such as that of another node.
+const FILL_WAIT: Duration = Duration::from_mins(10);
 
 /// The pause between two attempts to begin. The store may itself wait for some time in each.
-const DEMO_PAUSE: Duration = Duration::from_millis(100);
+const FILL_PAUSE: Duration = Duration::from_millis(100);
 
 /// The files that a start reads besides the settings file, checked together with the path of the admin socket.
 pub(crate) struct Inputs<'a> {
@@ -54,6 +55,7 @@ impl<'a> Inputs<'a> {
             read.as_ref().and_then(|(files, read)| tls::date_warning(files, read, SystemClock.now()));
         let certificate = read.map(|(files, read)| Certificate::new(files, read));
         AdminSocket::judge(&args.admin_socket()).map_err(Failure::usage)?;
+        own_files::check_first_key(args, loaded.config())?;
         let db = args.db.clone().with_password(args.db_password_file.as_deref())?;
         let db = db.with_connection(args.pg_prepare, args.pg_require_sync, args.store_timeout);
         let redis = args.redis_target()?;
@@ -100,6 +102,7 @@ pub(super) async fn open_store(
 pub(super) async fn begin_changes(
     args: &ServeArgs,
     backend: &Arc<Backend>,
+    shop: Option<&FirstShop>,
     signals: &mut Signals,
     log: &Log,
 ) -> Result<Option<()>, Failure> {
@@ -107,8 +110,8 @@ pub(super) async fn begin_changes(
         return Ok(None);
     }
     forget_future_usage(backend, &args.db, SystemClock.now(), log);
-    match args.demo {
-        Some(pets) => fill(backend, pets, signals, log).await,
+    match shop {
+        Some(shop) => fill(backend, shop, signals, log).await,
         None => Ok(Some(())),
     }
 }
@@ -253,32 +256,49 @@ pub(super) fn open_socket(args: &ServeArgs, log: &Log) -> Result<Option<AdminSoc
     }
 }
 
-/// Fills an empty store with the demonstration. While another node fills the same store, waits for it. Returns none if the
+/// Reads the shop that the settings name; none if they name none. Breaks if the server is stopped meanwhile.
+pub(super) async fn read_shop(
+    args: &ServeArgs,
+    loaded: &Loaded,
+    signals: &mut Signals,
+    log: &Arc<Log>,
+) -> Result<ControlFlow<(), Option<FirstShop>>, Failure> {
+    let Some(file) = args.sandbox_shop.clone() else {
+        return Ok(ControlFlow::Continue(args.demo.map(FirstShop::Demo)));
+    };
+    let (setting, progress) = (loaded.named("sandbox-shop"), ProgressReport::of_server(log));
+    let read = move || FirstShop::read(&file, &setting, &*progress);
+    let shop = signals.unless_stopped(log, read).await?;
+    Ok(shop.map_or(ControlFlow::Break(()), |shop| ControlFlow::Continue(Some(shop))))
+}
+
+/// Fills an empty store with the shop that the settings name. While another node fills the same store, waits for it. Returns none if the
 /// server is stopped meanwhile.
 async fn fill(
     backend: &Arc<Backend>,
-    pets: u32,
+    shop: &FirstShop,
     signals: &mut Signals,
     log: &Log,
 ) -> Result<Option<()>, Failure> {
-    let until = Instant::now() + DEMO_WAIT;
+    let until = Instant::now() + FILL_WAIT;
     for attempt in 0_u64.. {
-        let backend = Arc::clone(backend);
-        let fill = move || match fill_watched(&backend, pets) {
+        let (backend, own) = (Arc::clone(backend), shop.clone());
+        let fill = move || match own.fill(&backend) {
             Err(ImportError::Store(error)) if error.kind() == StoreErrorKind::Busy => {
-                std::thread::sleep(DEMO_PAUSE);
+                std::thread::sleep(FILL_PAUSE);
                 Ok(Err(error))
             }
-            filled => filled.map(Ok).map_err(sandbox::demo_failed),
+            filled => filled.map(Ok).map_err(|error| own.failed(&error)),
         };
         match signals.unless_stopped(log, fill).await? {
-            Some(Err(busy)) if Instant::now() >= until => return Err(sandbox::demo_failed(busy.into())),
+            Some(Err(busy)) if Instant::now() >= until => return Err(shop.failed(&busy.into())),
             Some(Err(_)) if attempt == 0 => {
-                log.info("demo: the store is in use by another import; waiting for its end");
+                let setting = shop.setting();
+                log.info(&format!("{setting}: the store is in use by another import; waiting for its end"));
             }
             Some(Err(_)) => {}
             Some(Ok(false)) => {
-                log.info("demo: the store is not empty and was left unchanged");
+                log.info(&format!("{}: the store is not empty and was left unchanged", shop.setting()));
                 break;
             }
             Some(Ok(true)) => break,
@@ -286,15 +306,4 @@ async fn fill(
         }
     }
     Ok(Some(()))
-}
-
-/// Fills an empty store with the demonstration, and shows how far it is.
-fn fill_watched(backend: &Backend, pets: u32) -> Result<bool, ImportError> {
-    let progress = backend.progress();
-    // A pet and its stock are two rows.
-    let total = Some(2 * u64::from(pets));
-    let counted = CountedBulk::new(backend.bulk(), Arc::clone(progress), "making the demonstration", total);
-    let filled = fill_with_demo(&counted, pets);
-    progress.end();
-    filled
 }

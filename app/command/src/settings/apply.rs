@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use petstore_domain::{BanPolicy, Limits, PlanTable};
 use petstore_http::{Bounds, Deadlines, Epoch, HttpSettings, JournalBounds};
+use petstore_platform::open_files_max;
 use petstore_service::Policy;
 use petstore_sqlite::{DamagedLog, NameCollisions, OpenOptions};
 
@@ -119,16 +120,5 @@ impl ServeArgs {
         let of_ops = if ops_apart { ops_connections.min(left / 4) } else { 0 };
         let connections = self.connections_max.unwrap_or(connections).min(left - of_ops).max(1);
         Bounds { body: self.body_max, connections, ops_connections: of_ops.max(1), ..Bounds::DEFAULT }
-    }
-}
-
-/// The limit of open files of this process, from /proc.
-pub(crate) fn open_files_max() -> usize {
-    const COMMON: usize = 1_024;
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    match line.and_then(|line| line.split_whitespace().next()) {
-        Some("unlimited") => usize::MAX,
-        soft => soft.and_then(|soft| soft.parse().ok()).unwrap_or(COMMON),
     }
 }

@@ -36,6 +36,7 @@ impl ServeArgs {
             )));
         }
         self.check_redis(named)?;
+        self.check_sandbox_shop(named)?;
         self.check_sandbox(named)
     }
 
@@ -70,6 +71,23 @@ impl ServeArgs {
             )));
         }
         Ok(())
+    }
+
+    /// Refuses a shop of the sandbox that would have no effect, or that contradicts the demonstration.
+    fn check_sandbox_shop(&self, named: &dyn Fn(&str) -> String) -> Result<(), Failure> {
+        let Some(file) = &self.sandbox_shop else { return Ok(()) };
+        let shop = named("sandbox-shop");
+        let why = if !self.sandbox {
+            format!("{shop} is set without sandbox: set both or none")
+        } else if self.demo.is_some() {
+            let demo = named("demo");
+            format!("{shop} and {demo} exclude each other: each is the shop of a reset; remove one of them")
+        } else if file.as_os_str() == "-" {
+            format!("{shop}: expected a file, because a start does not read standard input")
+        } else {
+            return Ok(());
+        };
+        Err(Failure::usage(why))
     }
 
     /// Refuses a sandbox on an address that other machines reach, unless that is permitted, because every client can

@@ -94,11 +94,11 @@ enum NoPath {
     Other(&'static str),
 }
 
-/// Returns the meaning of a text that is not a URL of PostgreSQL; none if it is a path. A path that begins with `/`, `./` or
-/// `../` may have any name that has no place for a password.
+/// Returns the meaning of a text that is not a URL of PostgreSQL; none if it is a path. A path that begins with `/`, `./`, `../`
+/// or, on Windows, with a drive may have any name that has no place for a password.
 fn no_path(text: &str) -> Option<NoPath> {
     let lower_case = text.to_lowercase();
-    let is_absolute = text.starts_with('/') && !text.starts_with("//");
+    let is_absolute = (text.starts_with('/') || Path::new(text).is_absolute()) && !text.starts_with("//");
     let is_explicit = is_absolute || text.starts_with("./") || text.starts_with("../");
     let first = text.split('/').next().unwrap_or_default();
     let is_credential = || text.split_once(':').is_some_and(|(_, rest)| rest.contains('@'));
@@ -312,5 +312,9 @@ mod tests {
         ] {
             assert_eq!(Db::parse(path), Ok(Db::File(path.into())), "{path}");
         }
+        // On Windows it begins with a drive, such as `C:`.
+        let absolute = std::env::temp_dir().join("shop.db");
+        assert_eq!(Db::check_target(&absolute), Ok(()));
+        assert_eq!(Db::parse(absolute.to_str().unwrap()), Ok(Db::File(absolute)));
     }
 }

@@ -2,8 +2,10 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use petstore_domain::Limit;
 use petstore_http::{Cors, HostName, Network, Origin};
 
@@ -28,6 +30,38 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
 /// Parses decimal digits only, because Rust's parser of integers also accepts a sign.
 fn port_number(text: &str) -> Option<u16> {
     text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Texts in lower case that a URL or a connection string has, and the path of a file has not.
+const OF_URLS: [&str; 7] = ["://", "password=", "passwd=", "pass=", "pwd=", "secret=", "jdbc:"];
+
+/// The length of 32 random bytes in Base64, the form of a master key.
+const BASE64_KEY_LENGTH: usize = 44;
+
+/// Returns whether a text has a secret where the path of a file should be: a URL or a connection string, a user with a password
+/// before a host, or a master key.
+fn is_no_path(text: &str) -> bool {
+    let lower_case = text.to_lowercase();
+    let is_absolute = (text.starts_with('/') || Path::new(text).is_absolute()) && !text.starts_with("//");
+    let is_explicit = is_absolute || text.starts_with("./") || text.starts_with("../");
+    let is_credential = || text.split_once(':').is_some_and(|(_, rest)| rest.contains('@'));
+    let is_key = || {
+        let is_base64 = |b: u8| b.is_ascii_alphanumeric() || b"+/=".contains(&b);
+        text.len() == BASE64_KEY_LENGTH && text.ends_with('=') && text.bytes().all(is_base64)
+    };
+    OF_URLS.iter().any(|mark| lower_case.contains(mark)) || !is_explicit && is_credential() || is_key()
+}
+
+/// Parses the path of a file. A text with the place of a secret is refused: it would be shown as the path.
+pub(crate) fn file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        let is_refused = is_no_path(&path.to_string_lossy());
+        if is_refused {
+            Err("expected the path of a file, and no URL, connection string or key")
+        } else {
+            Ok(path)
+        }
+    })
 }
 
 /// Parses a whole number within a range.
@@ -170,6 +204,33 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_no_path() {
+        for text in [
+            "shop:s3cr3t@db.example",
+            "shop:s3cr3t@db.example/shop",
+            "//shop:s3cr3t@db.example",
+            ":s3cr3t@redis.example:6379",
+            "postgres:shop:s3cr3t@h",
+            "https://shop.example/?key=s3cr3t",
+            "Passwd=s3cr3t",
+            "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=",
+        ] {
+            assert!(is_no_path(text), "{text}");
+        }
+        for text in [
+            "db-password",
+            "/run/secrets/db",
+            "./a:b@c",
+            "/srv/a:b@c",
+            "keys/shop@db.example",
+            "user@host",
+            "a:b",
+        ] {
+            assert!(!is_no_path(text), "{text}");
+        }
+    }
 
     #[test]
     fn a_port_alone_and_localhost_mean_the_loopback_address() {

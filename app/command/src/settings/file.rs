@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue, Error};
 
 use super::secrecy::shown;
 use crate::failure::Failure;
-use crate::text_file;
+use crate::text_file::{self, FileBound};
 
 /// The occasion on which a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ impl Reading {
     }
 }
 
-/// The maximum size of a settings file, in bytes.
-const FILE_MAX: u64 = 1024 * 1024;
+/// The maximum size of a settings file.
+const FILE_MAX: FileBound = FileBound { bytes: 1024 * 1024, content: "settings" };
 
 /// A settings file that was parsed; its values are not checked yet.
 #[derive(Debug, Clone)]
@@ -64,11 +64,7 @@ impl SettingsFile {
         let unreadable =
             |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be read: {why}", path.display()));
         reading.check(path).map_err(|error| unreadable(&error))?;
-        let size = fs::metadata(path).map_err(|error| unreadable(&error))?.len();
-        if size > FILE_MAX {
-            return Err(unreadable(&format_args!("it has more than {FILE_MAX} bytes")));
-        }
-        let text = text_file::read(path).map_err(|error| unreadable(&error))?;
+        let text = text_file::read(path, FILE_MAX).map_err(|error| unreadable(&error))?;
         let entries = entries(&text)
             .map_err(|(line, why)| Failure::usage(format!("{}:{line}: {why}", path.display())))?;
         Ok(Self { path: path.to_owned(), entries })

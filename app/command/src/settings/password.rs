@@ -5,12 +5,20 @@ use std::path::Path;
 
 use super::values::secret_in;
 use crate::failure::Failure;
-use crate::text_file;
+use crate::text_file::{self, FileBound};
 
 /// Reads the password in the file of this setting.
 pub(super) fn in_file(setting: &str, file: &Path) -> Result<String, Failure> {
     let fault = |why: &dyn Display| Failure::usage(format!("{setting} ({}): {why}", file.display()));
-    let text = text_file::read(file).map_err(|error| fault(&error))?;
+    let text = match text_file::read(file, FileBound::secret("the password alone")) {
+        Err(error) if !has_folder(file) && !file.exists() => {
+            return Err(Failure::usage(format!(
+                "{setting}: {error}: expected the path of a file with the password; its value is not shown, because it may be \
+                 the password"
+            )));
+        }
+        read => read.map_err(|error| fault(&error))?,
+    };
     // Only line breaks are removed. Editors put a line break at the end of the file, but spaces may belong to the
     // password.
     let password = text.trim_end_matches(['\r', '\n']);
@@ -21,6 +29,11 @@ pub(super) fn in_file(setting: &str, file: &Path) -> Result<String, Failure> {
         }
         password => Ok(password.to_owned()),
     }
+}
+
+/// Returns whether a path names a folder that exists. Otherwise it may be a password in place of a path.
+fn has_folder(file: &Path) -> bool {
+    file.parent().is_some_and(|folder| folder.parent().is_some() && folder.is_dir())
 }
 
 /// Returns the password in the first of these variables that is set; none if no variable is set.

@@ -14,9 +14,9 @@ const HIDDEN: &str = "…";
 /// The schemes of URLs that have no password unless it is before an `@`.
 const WEB_SCHEMES: [&str; 2] = ["http://", "https://"];
 
-/// Returns whether a setting takes a URL, in which a password may stand.
+/// Returns whether a setting takes a URL, in which a password may stand, or a file, in whose place a URL is refused.
 pub(super) fn takes_url(setting: &Arg) -> bool {
-    setting.get_value_names().unwrap_or_default().iter().any(|name| name.contains("URL"))
+    setting.get_value_names().unwrap_or_default().iter().any(|name| name.contains("URL") || name == "FILE")
 }
 
 /// The form in which a wrong value may be shown. The URL of a store is shown without its password. Of any other value with a
@@ -45,7 +45,7 @@ fn is_plain(text: &str) -> bool {
 /// Hides wrong values in a message of clap in which a secret may stand.
 pub(super) fn masked(mut fault: clap::Error) -> clap::Error {
     let of_url = match fault.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(setting)) => setting.contains("URL"),
+        Some(ContextValue::String(setting)) => setting.contains("URL") || setting.ends_with("<FILE>"),
         _ => false,
     };
     for (kind, is_url) in [(ContextKind::InvalidValue, of_url), (ContextKind::InvalidSubcommand, true)] {

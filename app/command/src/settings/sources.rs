@@ -13,7 +13,7 @@ use super::secrecy::{masked, shown, takes_url};
 use super::table::{judge, key, table, variable};
 use super::values::is_read_trimmed;
 use super::variables::{check_environment, with_variables};
-use super::{CONFIG_VARIABLE, ServeArgs, db, redis};
+use super::{CONFIG_VARIABLE, ServeArgs, db, expected, redis};
 use crate::failure::Failure;
 
 /// The flag that names the settings file.
@@ -88,8 +88,7 @@ pub(crate) fn of_a_server_here(config: Option<&Path>) -> Option<ServeArgs> {
     let flag = config.map(|file| ["--config".into(), file.into()]);
     let arguments = std::iter::once("petstore".into()).chain(flag.into_iter().flatten()).collect();
     let declare = || {
-        let config =
-            Arg::new(CONFIG).long(CONFIG).env(CONFIG_VARIABLE).value_parser(clap::value_parser!(PathBuf));
+        let config = Arg::new(CONFIG).long(CONFIG).env(CONFIG_VARIABLE).value_parser(expected::file());
         ServeArgs::augment_args(Command::new("petstore")).arg(config)
     };
     let loaded = CommandLine { arguments, declare }.load(Reading::Again).ok()?;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use petstore_http::IdleTime;
 use petstore_memory::{MemoryStore, Opened};
 use petstore_ports::{StoreErrorKind, WorkProgress};
-use petstore_sqlite::{OpenError, OpenOptions, SqliteJournal, companion};
+use petstore_sqlite::{OpenError, OpenOptions, SqliteJournal, check_log_of, companion, is_database};
 
 use super::commits::{CommitCounters, TimedJournal};
 use super::{Backend, Kind};
 use crate::environment::Pressure;
 use crate::failure::Failure;
+use crate::files::has_folder;
 use crate::settings::DEFAULT_DB;
 
 /// Opens a file, and creates it if it is missing. The changes of a migration wait for [`MemoryStore::accept`].
@@ -44,9 +45,6 @@ pub(super) fn open_file(
             let hint = hint(source.kind() == StoreErrorKind::Corrupt);
             Failure::because(format!("{}{hint}", error.report()))
         }
-        OpenError::LogDamaged { .. } | OpenError::LogIncomplete { .. } => {
-            Failure::because(format!("{}{IF_LOG_DAMAGED}", error.report()))
-        }
         OpenError::Engine { .. } => Failure::because(format!("{}{}", error.report(), hint(false))),
         OpenError::File { .. } if file.is_dir() => Failure::because(is_folder(file)),
         OpenError::File { ref source, .. } if is_forbidden(source) => {
@@ -55,7 +53,7 @@ pub(super) fn open_file(
         OpenError::File { ref source, .. } if source.kind() == io::ErrorKind::NotFound => {
             Failure::because(format!("{}{IF_NO_FOLDER}", error.report()))
         }
-        error => Failure::because(error.report()),
+        error => with_advice(&error),
     })?;
     let (dropped, missing) = (journal.dropped(), journal.missing());
     let (files, checkpoints) = (Some(journal.open_files()), Some(journal.checkpoint_health()));
@@ -126,6 +124,37 @@ fn has_log(file: &Path) -> bool {
 pub(crate) fn open_readable(file: &Path) -> io::Result<File> {
     let file = File::open(file)?;
     if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
+}
+
+/// The failure of a file that is refused for its log, with advice if changes may be dropped.
+fn with_advice(error: &OpenError) -> Failure {
+    let advice = if is_droppable(error) { IF_LOG_DAMAGED } else { "" };
+    Failure::because(format!("{}{advice}", error.report()))
+}
+
+/// Returns true if a start may drop the changes that the log has lost.
+fn is_droppable(error: &OpenError) -> bool {
+    matches!(error, OpenError::LogDamaged { .. } | OpenError::LogIncomplete { .. })
+}
+
+/// Checks, without opening the store, that a start could use this data file: it is the file of a petstore with the log that
+/// belongs to it, or its folder exists. What this user may not see counts as usable, because the server may run as a user that sees it. Must not run in
+/// a process that has the file open.
+pub(crate) fn check_usable(file: &Path, drops_damage: bool) -> Result<(), Failure> {
+    let no = |why: String| Err(Failure::because(why));
+    match open_readable(file) {
+        Ok(found) if found.metadata().is_ok_and(|found| found.len() == 0) => Ok(()),
+        Ok(_) if is_database(file) => match check_log_of(file) {
+            Err(error) if drops_damage && is_droppable(&error) => Ok(()),
+            checked => checked.map_err(|error| with_advice(&error)),
+        },
+        Ok(_) => no(format!("{} is not the data file of a petstore", file.display())),
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => no(is_folder(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !has_folder(file) => {
+            no(format!("{} cannot be opened: {error}{IF_NO_FOLDER}", file.display()))
+        }
+        Err(_) => Ok(()),
+    }
 }
 
 /// Checks that a data file is readable, so that the message about a failure is precise. SQLite reports every failure

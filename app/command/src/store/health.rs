@@ -35,11 +35,19 @@ impl Backend {
         }
     }
 
-    /// The error of the disk or of the database; none while it works. While there is an error, no change is written.
+    /// The error of the disk or of the database; none while it works.
     pub(crate) fn fault(&self) -> Option<StoreError> {
         match &self.kind {
             Kind::Local(store) => store.journal_fault(),
             Kind::Shared { store, .. } => store.fault(),
+        }
+    }
+
+    /// Returns whether no change is written while there is a fault.
+    pub(crate) fn refuses_changes(&self) -> bool {
+        match &self.kind {
+            Kind::Local(_) => true,
+            Kind::Shared { store, .. } => store.refuses_changes(),
         }
     }
 

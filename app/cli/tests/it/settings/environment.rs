@@ -61,6 +61,22 @@ fn an_empty_variable_counts_as_not_set() {
 }
 
 #[test]
+fn the_url_that_an_exam_gives_to_its_command_is_no_setting_of_a_server_in_it() {
+    let site = Site::new("in-exam");
+    let url = ("PETSTORE_SANDBOX", "http://127.0.0.1:4711/sandbox");
+    let log = site.log_of_start(&["--db", "memory"], &[url]);
+    let ignored = "PETSTORE_SANDBOX=http://127.0.0.1:4711/sandbox is the sandbox of an exam and is ignored: set --sandbox";
+    assert!(log.contains(ignored) && log.contains("serving"), "{log}");
+    let checked = site.command(&["check-config"]).env(url.0, url.1).output().unwrap();
+    assert_eq!((checked.status.code(), text(&checked.stderr)), (Some(0), String::new()));
+    assert_eq!(in_force(&checked, "sandbox"), ("false".to_owned(), "default".to_owned()));
+    // Any other value is a mistake as before, and so is a URL as a flag.
+    let refused = site.command(&["check-config"]).env(url.0, "ftp://a").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert_eq!(site.run(&["check-config", "--sandbox=http://a"]).status.code(), Some(2));
+}
+
+#[test]
 fn unknown_variables_cause_a_warning_with_a_suggestion() {
     let site = Site::new("variables");
     let unread = [("PETSTORE_LISTN", "x"), ("PETSTORE_FREE_MINUTES", "5"), ("PETSTORE_ZEBRA", "1")];

@@ -40,6 +40,16 @@ const PAGES: [&str; 4] = [
     "ftp://shop.example:s3cr3t",
 ];
 
+/// Values of settings that name a file.
+const FILES: [&str; 6] = [
+    "https://shop:s3cr3t@shop.example/file",
+    "https://shop.example/?key=s3cr3t",
+    "postgres://shop:s3cr3t@db.example/shop",
+    "host=db.example password=s3cr3t",
+    "shop:s3cr3t@db.example",
+    ":s3cr3t@redis.example:6379",
+];
+
 #[test]
 fn no_message_shows_a_password_in_a_refused_value() {
     let site = Site::new("refused-secrets");
@@ -49,7 +59,17 @@ fn no_message_shows_a_password_in_a_refused_value() {
         assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?} {variable:?}: {said}");
         assert!(!said.contains("s3cr3t") && !said.contains("cr3t@"), "{args:?} {variable:?}: {said}");
     };
+    let of_files = [
+        "tls-cert",
+        "tls-key",
+        "db-password-file",
+        "initial-key-file",
+        "webhook-ca",
+        "admin-socket",
+        "sandbox-shop",
+    ];
     let settings = [("db", &DATABASES[..]), ("redis-url", &REDIS_SERVERS), ("public-url", &PAGES)];
+    let settings = settings.into_iter().chain(of_files.map(|setting| (setting, &FILES[..])));
     for (setting, values) in settings {
         let (flag, variable) = (format!("--{setting}"), super::variable_of(setting));
         for value in values {
@@ -67,6 +87,27 @@ fn no_message_shows_a_password_in_a_refused_value() {
                 refused(&["check-config", "--config", "p.toml"], None);
             }
         }
+    }
+    for file in FILES {
+        refused(&["check-config", "--config", file], None);
+        refused(&["check-config"], Some(("PETSTORE_CONFIG", file)));
+    }
+    for file in FILES.into_iter().chain(["s3cr3t", "/s3cr3t", "s3cr3t/A"]) {
+        let url = "postgres://shop@127.0.0.1:1/shop";
+        for command in
+            [&["nodes"][..], &["keys", "list"], &["events", "tail"], &["new-epoch", url], &["check-config"]]
+        {
+            let db = if command.contains(&url) { &[][..] } else { &["--db", url] };
+            refused(&[command, db, &["--db-password-file", file]].concat(), None);
+        }
+        refused(&["check-config", "--redis-url", "redis://127.0.0.1:1", "--redis-password-file", file], None);
+    }
+    for file in FILES {
+        refused(&["healthcheck", "--tls-cert", file], None);
+        refused(&["events", "tail", "--key-file", file], None);
+        refused(&["webhooks", "verify", "--secret-file", file], None);
+        refused(&["keys", "list", "--admin-socket", file], None);
+        refused(&["exam", "--sandbox-shop", file], None);
     }
     for database in DATABASES {
         refused(&["--db", database, "--listen", "127.0.0.1:0"], None);
