@@ -6,7 +6,10 @@
 //! errors, answers, streams and the gate. As a crate it would need all of them as public interfaces.
 
 mod answer_changes;
+mod baseline;
+mod blocking;
 mod bodies;
+mod clock_hold;
 mod console;
 mod contract_request;
 mod event_log;

@@ -25,7 +25,8 @@ pub(crate) mod route;
 
 pub(crate) use accept::{
     ACCEPT_PATCH, PATCH_TYPES, Unsupported, accepts_event_stream, accepts_gzip, accepts_json,
-    asks_for_openmetrics, check_content_type, prefers_gzip, prefers_problem, prefers_text,
+    asks_for_openmetrics, check_content_type, check_lines_type, prefers_gzip, prefers_html, prefers_problem,
+    prefers_text,
 };
 pub(crate) use bodies::{
     category_patch, category_replacement, inventory_update, new_category, new_order, new_pet, new_webhook,

@@ -36,7 +36,7 @@ files! { "reference":
 ///
 /// ```
 /// let page = petstore_pages::reference::page_of_sandbox("http://127.0.0.1:9090", false);
-/// assert!(page.contains("curl -X POST http://127.0.0.1:9090/sandbox/reset"));
+/// assert!(page.contains("curl -X POST 'http://127.0.0.1:9090/sandbox/reset'"));
 /// ```
 pub fn page_of_sandbox(origin: &str, is_here: bool) -> String {
     const PAGE: &str = include_str!("../page/reference/index.html");

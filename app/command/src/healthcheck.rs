@@ -22,7 +22,7 @@ pub(crate) struct HealthcheckArgs {
     ops_listen: Option<SocketAddr>,
 
     /// Certificate of the server, if it uses TLS
-    #[arg(long, env = "PETSTORE_TLS_CERT", value_name = "FILE")]
+    #[arg(long, env = "PETSTORE_TLS_CERT", value_parser = crate::settings::expected::file(), value_name = "FILE")]
     tls_cert: Option<PathBuf>,
 }
 

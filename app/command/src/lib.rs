@@ -9,6 +9,7 @@ mod completions;
 mod console;
 mod environment;
 mod events;
+mod exam;
 mod failure;
 mod files;
 mod first_key;
@@ -20,7 +21,6 @@ mod listen;
 mod log;
 mod metrics;
 mod migration_report;
-mod ndjson;
 mod new_epoch;
 mod nodes;
 mod offline_admin;
@@ -34,6 +34,7 @@ mod sandbox;
 mod sandbox_report;
 mod serve;
 mod settings;
+mod shop_lines;
 mod signals;
 mod stdin_end;
 mod store;
@@ -47,10 +48,6 @@ mod version;
 mod webhook_key;
 mod webhooks;
 
-#[cfg(test)]
-#[path = "../../../tests/fuzz/woven.rs"]
-mod woven;
-
 use std::process::ExitCode;
 
 use crate::failure::Failure;
@@ -58,6 +55,7 @@ use crate::failure::Failure;
 /// Runs the command that the process's arguments name, and returns its exit code.
 pub fn main() -> ExitCode {
     signals::survive_the_file_size_limit();
+    petstore_platform::raise_open_files_max();
     match cli::run(std::env::args_os().collect()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure { message, code }) => {

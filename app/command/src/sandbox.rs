@@ -1,25 +1,29 @@
 //! The sandbox of a server: its wiring, and the data that it may be used with.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::io::{BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use petstore_http::Endpoint;
 use petstore_ports::api::Sandbox;
-use petstore_ports::{Clock, ImportError, Row, WorkProgress};
-use petstore_sandbox::{SandboxClock, StoreSandbox, demo_rows};
+use petstore_ports::{Clock, ImportError, Row, ShopTextFault, WorkProgress};
+use petstore_sandbox::{SandboxClock, ShopBaseline, StoreSandbox, demo_rows, fill_with_demo, fill_with_shop};
+use petstore_shop_lines::ShopLines;
 use petstore_sqlite::companion;
 
 use crate::environment::SystemEntropy;
 use crate::failure::Failure;
 use crate::files::sync_folder_of;
-use crate::progress::CountedBulk;
+use crate::progress::{CountedBulk, CountedReader, unwatched};
 use crate::settings::{Db, ServeArgs};
-use crate::store::Backend;
+use crate::store::{Backend, open_readable};
 
 /// The suffix of the marker file beside a data file that only sandboxes have served.
 pub(crate) const MARK: &str = ".sandbox";
+
+/// The form in which a tester gives a shop.
+const LINES: ShopLines = ShopLines::new(Backend::scratch);
 
 /// The clock of the server, and the sandbox's controls; none unless the settings enable the sandbox.
 pub(crate) struct TestControls {
@@ -29,35 +33,99 @@ pub(crate) struct TestControls {
 
 impl TestControls {
     /// `real`: the clock that shows the true time.
-    pub(crate) fn of(args: &ServeArgs, backend: &Backend, real: &Arc<dyn Clock>, shop: Vec<Row>) -> Self {
+    pub(crate) fn of(args: &ServeArgs, backend: &Backend, real: &Arc<dyn Clock>, shop: Arc<[Row]>) -> Self {
         if !args.sandbox {
             return Self { clock: Arc::clone(real), sandbox: None };
         }
+        Self::of_sandbox(backend, real, shop)
+    }
+
+    /// The controls of a sandbox.
+    pub(crate) fn of_sandbox(backend: &Backend, real: &Arc<dyn Clock>, shop: Arc<[Row]>) -> Self {
         let clock = Arc::new(SandboxClock::new(Arc::clone(real)));
         let bed = StoreSandbox {
             store: backend.resettable(),
             clock: Arc::clone(&clock),
             entropy: Arc::new(SystemEntropy),
-            shop: shop.into(),
+            baseline: ShopBaseline::new(shop, backend.shared_bulk(), Arc::new(LINES)),
         };
         Self { clock, sandbox: Some(Arc::new(bed)) }
     }
 }
 
-/// The content of the store after a reset: empty, or the demonstration.
-pub(crate) fn beginning(demo: Option<u32>, progress: &Arc<dyn WorkProgress>) -> Result<Vec<Row>, Failure> {
-    let Some(pets) = demo else { return Ok(vec![]) };
-    let scratch = Backend::in_memory(0);
-    // A pet and its stock are two rows.
-    let (name, total) = ("making the shop of a reset", Some(2 * u64::from(pets)));
-    let counted = CountedBulk::new(scratch.bulk(), Arc::clone(progress), name, total);
-    demo_rows(&counted, pets).map_err(demo_failed)
+/// The shop that the settings name. An empty store begins with it, and a reset of a sandbox returns to it.
+#[derive(Clone)]
+pub(crate) enum FirstShop {
+    /// The demonstration with this many pets.
+    Demo(u32),
+    /// The shop of the file of the setting `sandbox-shop`.
+    Given(Arc<[Row]>),
 }
 
-/// The failure to make the demonstration.
-#[expect(clippy::needless_pass_by_value, reason = "an argument of `map_err`")]
-pub(crate) fn demo_failed(error: ImportError) -> Failure {
-    Failure::because(format!("demo: {}", error.report()))
+impl FirstShop {
+    /// Reads the file of the setting `sandbox-shop`, which is checked as an import is. `setting` names it in messages.
+    pub(crate) fn read(file: &Path, setting: &str, progress: &dyn WorkProgress) -> Result<Self, Failure> {
+        let fault = |why: String| Failure::usage(format!("{setting}: {why}"));
+        let opened = open_readable(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
+        let size = opened.metadata().ok().filter(fs::Metadata::is_file).map(|found| found.len());
+        let lines = BufReader::new(CountedReader::new(opened, progress, "reading the shop of a reset", size));
+        let read = LINES.read_from(lines, &unwatched());
+        progress.end();
+        read.map(|rows| Self::Given(rows.into())).map_err(|ShopTextFault(why)| fault(why))
+    }
+
+    /// The setting that names the shop.
+    pub(crate) const fn setting(&self) -> &'static str {
+        match self {
+            Self::Demo(_) => "demo",
+            Self::Given(_) => "sandbox-shop",
+        }
+    }
+
+    /// The content of the store after a reset.
+    pub(crate) fn rows(&self, progress: &Arc<dyn WorkProgress>) -> Result<Arc<[Row]>, Failure> {
+        match self {
+            Self::Demo(pets) => {
+                let scratch = Backend::scratch();
+                let name = "making the shop of a reset";
+                let counted = CountedBulk::new(&*scratch, Arc::clone(progress), name, self.row_count());
+                demo_rows(&counted, *pets).map(Arc::from).map_err(|error| self.failed(&error))
+            }
+            Self::Given(rows) => Ok(Arc::clone(rows)),
+        }
+    }
+
+    /// Fills an empty store, and shows how far it is. Returns whether the store was empty.
+    pub(crate) fn fill(&self, backend: &Backend) -> Result<bool, ImportError> {
+        let progress = backend.progress();
+        let name = match self {
+            Self::Demo(_) => "making the demonstration",
+            Self::Given(_) => "filling the store",
+        };
+        let counted = CountedBulk::new(backend.bulk(), Arc::clone(progress), name, self.row_count());
+        let filled = match self {
+            Self::Demo(pets) => fill_with_demo(&counted, *pets),
+            Self::Given(rows) => fill_with_shop(&counted, rows),
+        };
+        progress.end();
+        filled
+    }
+
+    /// The number of rows, of which each pet has two: itself and its stock.
+    fn row_count(&self) -> Option<u64> {
+        match self {
+            Self::Demo(pets) => Some(2 * u64::from(*pets)),
+            Self::Given(rows) => {
+                let pets = rows.iter().filter(|row| matches!(row, Row::Pet(_))).count();
+                u64::try_from(rows.len() + pets).ok()
+            }
+        }
+    }
+
+    /// The failure to make the shop.
+    pub(crate) fn failed(&self, error: &ImportError) -> Failure {
+        Failure::because(format!("{}: {}", self.setting(), error.report()))
+    }
 }
 
 /// Claims a data file for the sandbox: a new one, or one that only sandboxes have served. A reset empties the file, so

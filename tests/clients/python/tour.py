@@ -26,7 +26,7 @@ def client(key: str, retries: int = 3) -> ApiClient:
 
 
 def error(refusal: ApiException) -> Error:
-    """What a refused call answered."""
+    """The answer to a call that was refused."""
     assert isinstance(refusal.data, Error), refusal
     return refusal.data
 

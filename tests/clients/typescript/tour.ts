@@ -34,7 +34,7 @@ function client(key: string) {
 
 type Answer<T> = { data?: T; error?: components["schemas"]["Error"]; response: Response };
 
-/** What a call gave, if it succeeded. */
+/** The result of a call that succeeded. */
 function done<T>({ data, error, response }: Answer<T>): T {
   return data ?? fail(`${response.status} ${error?.code}`);
 }

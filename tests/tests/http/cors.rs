@@ -1,10 +1,12 @@
 //! Access by pages of other origins.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use petstore_domain::Plan;
 use petstore_http::{Cors, Origin};
 
+use crate::faults::InDoubt;
 use crate::harness::{Answer, Shop, ShopOptions};
 
 const PAGE: &str = "https://page.example";
@@ -136,6 +138,19 @@ fn a_preflight_from_a_listed_origin_allows_a_list_of_headers() {
 }
 
 #[test]
+fn a_page_of_a_test_may_send_any_header_to_a_sandbox() {
+    let mut options = ShopOptions::default();
+    options.http.cors = Cors::Origins(vec![origin(PAGE)]);
+    options.http.sandbox = Some(Arc::new(InDoubt));
+    let shop = Shop::open_as(options);
+    let asked = ["prefer,x-test-id", "mcp-protocol-version"];
+    let allowed = words(&preflight_for(&shop, &asked), "access-control-allow-headers");
+    assert_eq!(allowed, set(&["prefer", "x-test-id", "mcp-protocol-version"]));
+    let stranger = preflight(&shop, "/v1/pets/1", "https://other.example");
+    assert_eq!(stranger.header("access-control-allow-headers"), None);
+}
+
+#[test]
 fn a_page_that_mistyped_a_path_reads_its_404() {
     let shop = shop(Cors::Origins(vec![origin(PAGE)]));
     for path in ["/v1/pet/1", "/pets/1"] {
@@ -183,6 +198,7 @@ fn every_answer_to_a_page_may_be_read_with_the_headers_that_matter() {
         "Accept-Patch",
         "Date",
         "Last-Event-ID",
+        "Preference-Applied",
     ]);
     let origin = [("origin", PAGE)];
     for (client, method, path, status) in [

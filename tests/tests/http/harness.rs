@@ -41,7 +41,7 @@ pub(crate) const PATIENT: Policy =
 
 /// The number of times in a minute that an account may create, replay or enable webhooks: more than tests do that are about
 /// other things.
-pub(crate) const WEBHOOK_STARTS_MAX: u32 = 300;
+const WEBHOOK_STARTS_MAX: u32 = 300;
 
 /// A clock that moves only when the test sets it.
 pub(crate) struct ManualClock(AtomicI64);
@@ -81,6 +81,7 @@ pub(crate) struct Shop {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) service: Arc<Service>,
     pub(crate) http: Http,
+    options: ShopOptions,
     nodes: Nodes,
     entropy: Arc<CountedEntropy>,
     /// The receivers of webhooks.
@@ -101,12 +102,15 @@ pub(crate) struct ShopOptions {
     /// Serves only one node, even if the chosen store has several. Use it for tests of limits and counters that each
     /// node keeps separately.
     pub(crate) has_one_node: bool,
+    /// The number of times in a minute of the machine's clock that an account may create, replay or enable webhooks.
+    pub(crate) webhook_starts_max: u32,
 }
 
 impl Default for ShopOptions {
     fn default() -> Self {
         Self {
             has_one_node: false,
+            webhook_starts_max: WEBHOOK_STARTS_MAX,
             policy: PATIENT,
             http: HttpSettings {
                 enforce_sunset: true,
@@ -131,19 +135,21 @@ fn page() -> Arc<[PageFile]> {
     files.map(|file| PageFile::new(file.name, file.content_type, file.gzip)).collect()
 }
 
-/// Serves a node.
+/// Serves the node with this number, which begins at 0.
 fn serve(
     ports: Ports,
     webhook_ports: DispatcherPorts,
-    mut settings: HttpSettings,
-    policy: Policy,
+    options: &ShopOptions,
+    number: u64,
 ) -> (Arc<Service>, Http, Server) {
-    let service = Arc::new(Service::new(ports, policy));
+    let service = Arc::new(Service::new(ports, options.policy));
+    let mut settings = options.http.clone();
+    settings.request_ids ^= number;
     settings.administration = Some(Arc::clone(&service) as _);
     // Events are delivered by no dispatcher, so that the state of a webhook changes only by requests.
     let (targets, max) = (TargetPolicy::default(), AccountWebhooks::DEFAULT_MAX);
     let webhooks = WebhookService::new(Arc::clone(&service), webhook_ports, targets, max)
-        .with_starts_max(WEBHOOK_STARTS_MAX);
+        .with_starts_max(options.webhook_starts_max);
     let http = Http::new(Arc::clone(&service) as Arc<dyn Petstore>, settings, false);
     http.serve_webhooks(Arc::new(webhooks));
     let threads = NonZeroUsize::new(2).unwrap();
@@ -158,11 +164,9 @@ impl Shop {
 
     /// Opens a shop on each node of the chosen store.
     pub(crate) fn open_as(options: ShopOptions) -> Self {
-        let ShopOptions { policy, http, has_one_node } = options;
-        let mut shop =
-            Self::start(http.clone(), policy, Nodes::open(EVENT_EPOCH), |ports| ports, |ports| ports);
-        if !has_one_node {
-            shop.add_nodes(&http, policy);
+        let mut shop = Self::start(options, Nodes::open(EVENT_EPOCH), |ports| ports, |ports| ports);
+        if !shop.options.has_one_node {
+            shop.add_nodes();
         }
         shop
     }
@@ -178,12 +182,11 @@ impl Shop {
         change: impl FnOnce(Ports) -> Ports,
         change_webhooks: impl FnOnce(DispatcherPorts) -> DispatcherPorts,
     ) -> Self {
-        Self::start(options.http, options.policy, Nodes::open(EVENT_EPOCH), change, change_webhooks)
+        Self::start(options, Nodes::open(EVENT_EPOCH), change, change_webhooks)
     }
 
     fn start(
-        http: HttpSettings,
-        policy: Policy,
+        options: ShopOptions,
         nodes: Nodes,
         change: impl FnOnce(Ports) -> Ports,
         change_webhooks: impl FnOnce(DispatcherPorts) -> DispatcherPorts,
@@ -198,12 +201,13 @@ impl Shop {
             Arc::clone(&signer),
             Arc::clone(&clock) as _,
         );
-        let (service, http, server) = serve(change(ports), change_webhooks(webhook_ports), http, policy);
+        let (service, http, server) = serve(change(ports), change_webhooks(webhook_ports), &options, 0);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self {
             clock,
             service,
             http,
+            options,
             nodes,
             entropy,
             receivers,
@@ -216,11 +220,10 @@ impl Shop {
     }
 
     /// Serves the further nodes of the chosen store, and starts a proxy before all nodes.
-    fn add_nodes(&mut self, http: &HttpSettings, policy: Policy) {
+    fn add_nodes(&mut self) {
         for (number, store) in (1..).zip(&self.nodes.stores[1..]) {
             let ports = store.ports(Arc::clone(&self.clock) as _, Arc::clone(&self.entropy) as _);
-            let http = HttpSettings { request_ids: http.request_ids ^ number, ..http.clone() };
-            let (service, _, server) = serve(ports, self.webhook_ports_of(store), http, policy);
+            let (service, _, server) = serve(ports, self.webhook_ports_of(store), &self.options, number);
             self.others.push((service, server));
         }
         if !self.others.is_empty() {

@@ -4,6 +4,7 @@ mod addresses;
 mod alternating;
 mod auth;
 mod bans;
+mod baseline;
 mod bodies;
 mod categories;
 mod closed_loop;

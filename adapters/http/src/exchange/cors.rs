@@ -15,8 +15,8 @@ use crate::wire::request_head::RequestHead;
 use crate::wire::{ACCEPT_PATCH, PATCH_TYPES};
 
 /// Request headers that pages of listed origins may send. They are the headers that this API reads, and the
-/// headers that tracing, caches and common clients add. If any origin is allowed, a page may send any header. That is safe, because
-/// this API does not use cookies or other credentials that a browser adds.
+/// headers that tracing, caches and common clients add. If any origin is allowed, and in a sandbox, a page may send any header. That
+/// is safe, because this API does not use cookies or other credentials that a browser adds.
 const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
     "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, \
      traceparent, tracestate, baggage, Cache-Control, X-Requested-With, User-Agent",
@@ -25,7 +25,8 @@ const ALLOW_HEADERS: HeaderValue = HeaderValue::from_static(
 const EXPOSE_HEADERS: HeaderValue = HeaderValue::from_static(
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Resource, RateLimit-Policy, RateLimit, \
      RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, ETag, Link, Location, Deprecation, Sunset, \
-     X-Request-Id, Idempotent-Replayed, WWW-Authenticate, Allow, Accept-Patch, Date, Last-Event-ID",
+     X-Request-Id, Idempotent-Replayed, WWW-Authenticate, Allow, Accept-Patch, Date, Last-Event-ID, \
+     Preference-Applied",
 );
 
 /// The methods of the whole API, for paths that do not name a resource.
@@ -36,7 +37,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// Returns the request headers that a preflight permits.
 fn permitted_headers(cors: &LiveCors, headers: &HeaderMap) -> HeaderValue {
-    cors.is_any().then(|| asked_for(headers)).flatten().unwrap_or(ALLOW_HEADERS)
+    cors.admits_any_header().then(|| asked_for(headers)).flatten().unwrap_or(ALLOW_HEADERS)
 }
 
 /// Returns the header names that a preflight asks for, as a list without invalid names; `None` if it asks for none.

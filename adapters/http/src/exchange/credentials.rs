@@ -9,7 +9,7 @@ use petstore_domain::ApiKey;
 use crate::thread::known_keys::{KnownKeys, number_of};
 use crate::wire::request_head::{Field, RequestHead};
 
-const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The reason why a request has no usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

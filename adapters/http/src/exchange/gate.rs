@@ -88,8 +88,7 @@ pub(crate) fn refused(refusal: Refusal, now: Timestamp, note: &mut Option<QuotaN
             Answer::retry_in(&ApiError::new(Code::TooManyConcurrentRequests, message), 1)
         }
         Refusal::Banned { until, limits, .. } => {
-            *note =
-                Some(QuotaNote::banned([limits.minute.get(), limits.day.get()], until.as_secs_ceil(), now));
+            *note = Some(QuotaNote::banned([limits.minute.get(), limits.day.get()], until, now));
             let wait = until.since(now).as_millis().div_ceil(1_000);
             let secs = u64::try_from(wait).unwrap_or(u64::MAX).max(1);
             let message = format!(

@@ -200,7 +200,7 @@ impl From<Unsupported> for Answer {
             Unsupported::Coding => {
                 answer.with_header(ACCEPT_ENCODING, const { HeaderValue::from_static("identity") })
             }
-            Unsupported::Type | Unsupported::PatchType => answer,
+            Unsupported::Type | Unsupported::PatchType | Unsupported::LinesType => answer,
         }
     }
 }

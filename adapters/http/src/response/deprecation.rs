@@ -22,10 +22,14 @@ pub(crate) const fn is_deprecated(resource: &Resource) -> bool {
     matches!(resource, Resource::Pet(_))
 }
 
+/// The end of the links with the end of their line.
+pub(crate) const LINKS_END_LINE: &[u8] = b">; rel=\"successor-version\"\r\n";
+
 /// Writes the links of a deprecated operation: to its documentation and to its successor.
 pub(crate) fn push_deprecated_links(out: &mut Vec<u8>, resource: Resource, base_path: &str) {
     push_links_start(out, base_path);
-    push_links_end(out, resource);
+    push_links_query(out, resource);
+    out.extend_from_slice(LINKS_END_LINE.trim_ascii_end());
 }
 
 /// Writes the part of the links that is the same for all resources of a server.
@@ -38,11 +42,10 @@ pub(crate) fn push_links_start(out: &mut Vec<u8>, base_path: &str) {
     out.extend_from_slice(b"/pets");
 }
 
-/// Writes the part of the links after [`push_links_start`].
-pub(crate) fn push_links_end(out: &mut Vec<u8>, resource: Resource) {
+/// Writes the part of the links between [`push_links_start`] and [`LINKS_END_LINE`].
+pub(crate) fn push_links_query(out: &mut Vec<u8>, resource: Resource) {
     if let Resource::Pet(Ok(id)) = resource {
         out.extend_from_slice(b"?id=");
         wire::push_number(out, id.get());
     }
-    out.extend_from_slice(b">; rel=\"successor-version\"");
 }

@@ -17,10 +17,11 @@ use crate::base::settings::QuotaForm;
 use crate::response::answer::{Coding, Content, Location};
 use crate::response::arena::{Arena, visible};
 use crate::response::deprecation::{
-    DEPRECATED_AT, DEPRECATION, SUNSET, SUNSET_AT, push_deprecated_links, push_links_end, push_links_start,
+    DEPRECATED_AT, DEPRECATION, LINKS_END_LINE, SUNSET, SUNSET_AT, push_deprecated_links, push_links_query,
+    push_links_start,
 };
 use crate::response::quota_headers::{QuotaNote, QuotaShape};
-use crate::response::quota_lines::QuotaLines;
+use crate::response::quota_lines::{ListLines, QuotaLines};
 use crate::response::value_sink::ValueSink;
 use crate::wire::EntityTag;
 use crate::wire::route::Resource;
@@ -99,7 +100,7 @@ trait HeaderSink: ValueSink + Sized {
 
     /// Takes the links of a deprecated operation.
     fn put_links(&mut self, resource: Resource, base_path: &str) {
-        self.put("link", |out| push_deprecated_links(out, resource, base_path));
+        self.put("link: ", |out| push_deprecated_links(out, resource, base_path));
     }
 }
 
@@ -125,18 +126,18 @@ impl Values<'_> {
 
     /// Writes each value that the response has. The order is always the same.
     fn put(&self, sink: &mut impl HeaderSink) {
-        sink.put("x-request-id", |out| out.extend_from_slice(self.request_id));
+        sink.put("x-request-id: ", |out| out.extend_from_slice(self.request_id));
         if let Some(quota) = &self.quota {
             sink.put_quota(quota, self.quota_shape);
         }
         if let Some(tag) = &self.tag {
-            sink.put("etag", |out| out.extend_from_slice(tag.as_bytes()));
+            sink.put("etag: ", |out| out.extend_from_slice(tag.as_bytes()));
         }
         if let Some(resource) = self.deprecated {
             sink.put_links(resource, self.base_path);
         }
         if let Some(location) = self.location {
-            sink.put("location", |out| location.push(out, self.base_path));
+            sink.put("location: ", |out| location.push(out, self.base_path));
         }
     }
 }
@@ -145,12 +146,30 @@ impl Values<'_> {
 struct LineWriter<'w> {
     out: &'w mut Vec<u8>,
     quota_lines: &'w mut QuotaLines,
+    list_lines: &'w RefCell<ListLines>,
     links_start: &'w [u8],
 }
 
+impl LineWriter<'_> {
+    /// Writes the quota headers of a form that is not the default one. A function of its own, because most servers use the
+    /// default.
+    #[inline(never)]
+    fn put_other_quota(&mut self, quota: &QuotaNote, shape: &QuotaShape) {
+        if !ListLines::can_keep(quota, shape) {
+            return quota.put(shape, self);
+        }
+        if shape.form == QuotaForm::Both {
+            self.quota_lines.push(quota, self.out);
+        }
+        self.list_lines.borrow_mut().push(quota, self.out);
+    }
+}
+
 impl ValueSink for LineWriter<'_> {
-    fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-        push_line(self.out, name, write);
+    fn put(&mut self, start: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        self.out.extend_from_slice(start.as_bytes());
+        write(self.out);
+        self.out.extend_from_slice(b"\r\n");
     }
 }
 
@@ -159,14 +178,14 @@ impl HeaderSink for LineWriter<'_> {
         if shape.form == QuotaForm::XRateLimit {
             self.quota_lines.push(quota, self.out);
         } else {
-            quota.put(shape, self);
+            self.put_other_quota(quota, shape);
         }
     }
 
     fn put_links(&mut self, resource: Resource, _: &str) {
         self.out.extend_from_slice(self.links_start);
-        push_links_end(self.out, resource);
-        self.out.extend_from_slice(b"\r\n");
+        push_links_query(self.out, resource);
+        self.out.extend_from_slice(LINKS_END_LINE);
     }
 }
 
@@ -174,8 +193,8 @@ impl HeaderSink for LineWriter<'_> {
 struct NameMap(HeaderMap);
 
 impl ValueSink for NameMap {
-    fn put(&mut self, name: &'static str, _: impl FnOnce(&mut Vec<u8>)) {
-        self.0.insert(HeaderName::from_static(name), PLACE);
+    fn put(&mut self, start: &'static str, _: impl FnOnce(&mut Vec<u8>)) {
+        self.0.insert(HeaderName::from_static(start.trim_end_matches(": ")), PLACE);
     }
 }
 
@@ -261,21 +280,17 @@ impl HeaderTemplate {
 /// Writes these headers as lines.
 pub(crate) fn push_lines(out: &mut Vec<u8>, headers: &[(HeaderName, HeaderValue)]) {
     for (name, value) in headers {
-        push_line(out, name.as_str(), |out| out.extend_from_slice(value.as_bytes()));
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            out.extend_from_slice(part);
+        }
     }
-}
-
-fn push_line(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b": ");
-    write(out);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// The templates that a thread has used.
 pub(crate) struct HeaderTemplates {
     templates: RefCell<Vec<HeaderTemplate>>,
     quota_lines: RefCell<QuotaLines>,
+    list_lines: RefCell<ListLines>,
     /// The beginning of the line with the links of a deprecated operation.
     links_start: Vec<u8>,
 }
@@ -285,13 +300,15 @@ impl HeaderTemplates {
     pub(crate) fn new(base_path: &str) -> Self {
         let mut links_start = b"link: ".to_vec();
         push_links_start(&mut links_start, base_path);
-        Self { templates: RefCell::default(), quota_lines: RefCell::default(), links_start }
+        let (quota_lines, list_lines) = Default::default();
+        Self { templates: RefCell::default(), quota_lines, list_lines, links_start }
     }
 
     /// Writes the header lines of a response.
     pub(crate) fn push(&self, key: TemplateKey, values: &Values<'_>, out: &mut Vec<u8>) {
         let quota_lines = &mut self.quota_lines.borrow_mut();
-        values.put(&mut LineWriter { out, quota_lines, links_start: &self.links_start });
+        let list_lines = &self.list_lines;
+        values.put(&mut LineWriter { out, quota_lines, list_lines, links_start: &self.links_start });
         self.with(key, values, |template| out.extend_from_slice(&template.lines));
     }
 
@@ -325,81 +342,4 @@ impl HeaderTemplates {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
-
-    use petstore_domain::{Timestamp, Usage, WindowUsage};
-
-    use super::*;
-    use crate::response::answer::Collection;
-    use crate::wire::TagPrefix;
-
-    /// Returns the name and value of each line.
-    fn fields(lines: &[u8]) -> Vec<(String, String)> {
-        let lines = str::from_utf8(lines).unwrap().strip_suffix("\r\n").unwrap();
-        let fields = lines.split("\r\n").map(|line| line.split_once(": ").unwrap());
-        fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
-    }
-
-    #[test]
-    fn the_sunset_header_is_the_date_that_is_enforced() {
-        let kept =
-            UNIX_EPOCH + Duration::from_millis(crate::response::deprecation::SUNSET_MILLIS.unsigned_abs());
-        assert_eq!(SUNSET_AT, httpdate::fmt_http_date(kept));
-    }
-
-    #[test]
-    fn every_value_is_with_its_name_in_every_template_as_lines_and_as_a_map() {
-        let (templates, arena) = (HeaderTemplates::new("/v1"), Arena::new());
-        let window = |limit, reset_secs| WindowUsage { limit, remaining: limit - 1, reset_secs };
-        let usage = Usage { minute: window(60, 120), day: window(1_000, 86_400) };
-        let quota = QuotaNote::of_account(&usage, Timestamp::from_millis(60_500).unwrap());
-        let quota_shape = &QuotaShape::default();
-        let tag = TagPrefix::new(0xab).tag(petstore_domain::Version::FIRST);
-        for bits in 0..16 {
-            let [tagged, counted, deprecated, located] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-            let values = Values {
-                request_id: b"id",
-                quota: counted.then_some(quota),
-                quota_shape,
-                tag: tagged.then_some(tag),
-                deprecated: deprecated.then_some(Resource::Pets),
-                location: located.then(|| Location::new(Collection::Pets, 1)),
-                base_path: "/v1",
-            };
-            let key = values.template_key(true, Content::Json, Coding::Fixed, true);
-            let told = "</docs#/animals/getPet>; rel=\"deprecation\", </docs#/animals/getPet>; rel=\"sunset\", \
-                         </v1/pets>; rel=\"successor-version\"";
-            let expected = [
-                ("x-request-id", Some("id")),
-                ("x-ratelimit-limit", counted.then_some("60")),
-                ("x-ratelimit-remaining", counted.then_some("59")),
-                ("x-ratelimit-reset", counted.then_some("120")),
-                ("x-ratelimit-resource", counted.then_some("minute")),
-                ("etag", tagged.then_some("\"ab-1\"")),
-                ("link", deprecated.then_some(told)),
-                ("location", located.then_some("/v1/pets/1")),
-                ("deprecation", deprecated.then_some("@1752019200")),
-                ("sunset", deprecated.then_some("Thu, 05 Dec 2030 00:00:00 GMT")),
-                ("cache-control", Some("private, no-cache")),
-                ("x-content-type-options", Some("nosniff")),
-                ("content-type", Some("application/json")),
-                ("vary", Some(if counted { "Authorization, X-API-Key, Origin" } else { "Origin" })),
-            ];
-            let expected = expected.into_iter().filter_map(|(name, value)| Some((name, value?)));
-            let expected: Vec<_> =
-                expected.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            // The first round prepares the template, the second copies it.
-            for _ in 0..2 {
-                let mut lines = Vec::new();
-                templates.push(key, &values, &mut lines);
-                assert_eq!(fields(&lines), expected);
-                let map = templates.map(key, &values, &arena);
-                let map =
-                    map.iter().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()));
-                assert_eq!(map.collect::<Vec<_>>(), expected);
-            }
-        }
-        assert_eq!(templates.templates.borrow().len(), 16);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! The quota headers: the windows that a response describes, and the forms in which it shows them.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use petstore_domain::{Timestamp, Usage, WindowKind, WindowUsage};
 use petstore_ports::AddressVerdict;
@@ -55,9 +56,10 @@ impl QuotaNote {
         Self { usage: *usage, resource: usage.binding().0.into(), now }
     }
 
-    /// A window that is shown as exhausted until `reset_secs`, for a planned failure.
-    pub(crate) fn exhausted(usage: &Usage, kind: WindowKind, reset_secs: u64, now: Timestamp) -> Self {
+    /// A window that is shown as exhausted until a time, for a planned failure.
+    pub(crate) fn exhausted(usage: &Usage, kind: WindowKind, until: Timestamp, now: Timestamp) -> Self {
         let mut usage = *usage;
+        let (reset_secs, now) = whole_second(until, now);
         let window = match kind {
             WindowKind::Minute => &mut usage.minute,
             WindowKind::Day => &mut usage.day,
@@ -66,9 +68,10 @@ impl QuotaNote {
         Self { usage, resource: kind.into(), now }
     }
 
-    /// The quota of a banned key with these limits of its minute and day: no request is left until `reset_secs`.
-    pub(crate) const fn banned(limits: [u32; 2], reset_secs: u64, now: Timestamp) -> Self {
+    /// The quota of a banned key with these limits of its minute and day: no request is left until the ban ends.
+    pub(crate) fn banned(limits: [u32; 2], until: Timestamp, now: Timestamp) -> Self {
         let [minute, day] = limits;
+        let (reset_secs, now) = whole_second(until, now);
         let minute = WindowUsage { limit: minute, remaining: 0, reset_secs };
         let usage = Usage { minute, day: WindowUsage { limit: day, ..minute } };
         Self { usage, resource: QuotaResource::Ban, now }
@@ -86,6 +89,16 @@ impl QuotaNote {
             QuotaResource::Day => self.usage.day,
             QuotaResource::Minute | QuotaResource::Address | QuotaResource::Ban => self.usage.minute,
         }
+    }
+
+    /// Returns the windows of the minute and of the day.
+    pub(crate) const fn windows(&self) -> [WindowUsage; 2] {
+        [self.usage.minute, self.usage.day]
+    }
+
+    /// Returns the whole seconds until these windows end.
+    pub(crate) fn seconds_left(&self) -> [u64; 2] {
+        [self.secs_left(self.usage.minute), self.secs_left(self.usage.day)]
     }
 
     pub(crate) const fn resource(&self) -> QuotaResource {
@@ -116,18 +129,18 @@ impl QuotaNote {
                 self.put_lists(&shape.names, sink);
             }
             QuotaForm::Draft7 => {
-                sink.put("ratelimit-policy", |out| self.push_lengths(out));
-                sink.put("ratelimit", |out| {
+                sink.put("ratelimit-policy: ", |out| self.push_lengths(out));
+                sink.put("ratelimit: ", |out| {
                     push_parameter(out, "limit=", window.limit.into());
                     push_parameter(out, ", remaining=", window.remaining.into());
                     push_parameter(out, ", reset=", self.secs_left(window));
                 });
             }
             QuotaForm::Draft6 => {
-                sink.put("ratelimit-limit", |out| wire::push_number(out, window.limit));
-                sink.put("ratelimit-remaining", |out| wire::push_number(out, window.remaining));
-                sink.put("ratelimit-reset", |out| wire::push_number(out, self.secs_left(window)));
-                sink.put("ratelimit-policy", |out| self.push_lengths(out));
+                sink.put("ratelimit-limit: ", |out| wire::push_number(out, window.limit));
+                sink.put("ratelimit-remaining: ", |out| wire::push_number(out, window.remaining));
+                sink.put("ratelimit-reset: ", |out| wire::push_number(out, self.secs_left(window)));
+                sink.put("ratelimit-policy: ", |out| self.push_lengths(out));
             }
             QuotaForm::None => {}
         }
@@ -137,22 +150,22 @@ impl QuotaNote {
     #[inline]
     fn put_x(&self, reset: u64, sink: &mut impl ValueSink) {
         let window = self.window();
-        sink.put("x-ratelimit-limit", |out| wire::push_number(out, window.limit));
-        sink.put("x-ratelimit-remaining", |out| wire::push_number(out, window.remaining));
-        sink.put("x-ratelimit-reset", |out| wire::push_number(out, reset));
-        sink.put("x-ratelimit-resource", |out| out.extend_from_slice(self.resource.as_str().as_bytes()));
+        sink.put("x-ratelimit-limit: ", |out| wire::push_number(out, window.limit));
+        sink.put("x-ratelimit-remaining: ", |out| wire::push_number(out, window.remaining));
+        sink.put("x-ratelimit-reset: ", |out| wire::push_number(out, reset));
+        sink.put("x-ratelimit-resource: ", |out| out.extend_from_slice(self.resource.as_str().as_bytes()));
     }
 
     /// Writes the two lists of draft-ietf-httpapi-ratelimit-headers-11, sections 3 and 4.
-    fn put_lists(&self, names: &PolicyNames, sink: &mut impl ValueSink) {
-        sink.put("ratelimit-policy", |out| {
+    pub(crate) fn put_lists(&self, names: &PolicyNames, sink: &mut impl ValueSink) {
+        sink.put("ratelimit-policy: ", |out| {
             self.push_policies(out, |out, policy, window| {
                 push_name(out, policy.name(names));
                 push_parameter(out, ";q=", window.limit.into());
                 push_parameter(out, ";w=", policy.secs());
             });
         });
-        sink.put("ratelimit", |out| {
+        sink.put("ratelimit: ", |out| {
             self.push_policies(out, |out, policy, window| {
                 push_name(out, policy.name(names));
                 push_parameter(out, ";r=", window.remaining.into());
@@ -187,6 +200,17 @@ impl QuotaNote {
     }
 }
 
+/// Returns the whole second at which a time has passed, and `now` later by the same part of a second. So forms with a distance
+/// tell that of the time itself, which `Retry-After` has, and not a second more.
+fn whole_second(until: Timestamp, now: Timestamp) -> (u64, Timestamp) {
+    let secs = until.as_secs_ceil();
+    let whole = Timestamp::EPOCH.plus(Duration::from_secs(secs));
+    (secs, now.plus(whole.since(until)))
+}
+
+/// The name of the policy of an address, which requests without a key have.
+pub(crate) const ADDRESS_NAME: &str = "address";
+
 /// A policy of the lists.
 #[derive(Debug, Clone, Copy)]
 enum Policy {
@@ -200,7 +224,7 @@ impl Policy {
         match self {
             Self::Minute => &names.minute,
             Self::Day => &names.day,
-            Self::Address => "address",
+            Self::Address => ADDRESS_NAME,
         }
     }
 
@@ -239,6 +263,13 @@ pub(crate) struct PolicyNames {
     pub(crate) day: Cow<'static, str>,
 }
 
+impl PolicyNames {
+    /// Returns whether the names are those of a server that is not set otherwise. Names that are set are owned.
+    pub(crate) const fn are_usual(&self) -> bool {
+        matches!((&self.minute, &self.day), (Cow::Borrowed(_), Cow::Borrowed(_)))
+    }
+}
+
 impl Default for PolicyNames {
     fn default() -> Self {
         DEFAULT_SHAPE.names.clone()
@@ -258,111 +289,4 @@ fn push_parameter(out: &mut Vec<u8>, name: &str, value: u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Lines(Vec<String>);
-
-    impl ValueSink for Lines {
-        fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
-            let mut value = Vec::new();
-            write(&mut value);
-            self.0.push(format!("{name}: {}", String::from_utf8(value).unwrap()));
-        }
-    }
-
-    fn lines(note: QuotaNote, form: QuotaForm) -> Vec<String> {
-        let mut lines = Lines(vec![]);
-        note.put(&QuotaShape { form, ..QuotaShape::default() }, &mut lines);
-        lines.0
-    }
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millis(millis).unwrap()
-    }
-
-    fn usage(minute_left: u32, day_left: u32) -> Usage {
-        Usage {
-            minute: WindowUsage { limit: 60, remaining: minute_left, reset_secs: 120 },
-            day: WindowUsage { limit: 1_000, remaining: day_left, reset_secs: 86_400 },
-        }
-    }
-
-    #[test]
-    fn each_form_shows_the_same_figures() {
-        let note = QuotaNote::of_account(&usage(59, 998), at(77_001));
-        for (form, expected) in [
-            (
-                QuotaForm::XRateLimit,
-                &[
-                    "x-ratelimit-limit: 60",
-                    "x-ratelimit-remaining: 59",
-                    "x-ratelimit-reset: 120",
-                    "x-ratelimit-resource: minute",
-                ][..],
-            ),
-            (
-                QuotaForm::XRateLimitDelta,
-                &[
-                    "x-ratelimit-limit: 60",
-                    "x-ratelimit-remaining: 59",
-                    "x-ratelimit-reset: 43",
-                    "x-ratelimit-resource: minute",
-                ],
-            ),
-            (
-                QuotaForm::RateLimit,
-                &[
-                    "ratelimit-policy: \"minute\";q=60;w=60, \"day\";q=1000;w=86400",
-                    "ratelimit: \"minute\";r=59;t=43, \"day\";r=998;t=86323",
-                ],
-            ),
-            (
-                QuotaForm::Draft7,
-                &["ratelimit-policy: 60;w=60, 1000;w=86400", "ratelimit: limit=60, remaining=59, reset=43"],
-            ),
-            (
-                QuotaForm::Draft6,
-                &[
-                    "ratelimit-limit: 60",
-                    "ratelimit-remaining: 59",
-                    "ratelimit-reset: 43",
-                    "ratelimit-policy: 60;w=60, 1000;w=86400",
-                ],
-            ),
-            (QuotaForm::None, &[]),
-        ] {
-            assert_eq!(lines(note, form), expected, "{form:?}");
-        }
-        let both = [lines(note, QuotaForm::XRateLimit), lines(note, QuotaForm::RateLimit)].concat();
-        assert_eq!(lines(note, QuotaForm::Both), both);
-    }
-
-    #[test]
-    fn the_window_that_binds_is_the_one_of_forms_with_one_window() {
-        let note = QuotaNote::of_account(&usage(10, 9), at(0));
-        assert_eq!(lines(note, QuotaForm::Draft7)[1], "ratelimit: limit=1000, remaining=9, reset=86400");
-        assert_eq!(lines(note, QuotaForm::XRateLimit)[3], "x-ratelimit-resource: day");
-    }
-
-    #[test]
-    fn an_address_has_one_policy_and_a_ban_leaves_nothing_of_both() {
-        let usage_of_address = WindowUsage { limit: 30, remaining: 4, reset_secs: 60 };
-        let verdict = AddressVerdict { admitted: true, usage: usage_of_address };
-        let note = QuotaNote::of_address(&verdict, at(59_999));
-        let expected = ["ratelimit-policy: \"address\";q=30;w=60", "ratelimit: \"address\";r=4;t=1"];
-        assert_eq!(lines(note, QuotaForm::RateLimit), expected);
-        let limits = [60, 1_000];
-        let note = QuotaNote::banned(limits, 200, at(80_000));
-        assert_eq!(
-            lines(note, QuotaForm::RateLimit)[1],
-            "ratelimit: \"minute\";r=0;t=120, \"day\";r=0;t=120"
-        );
-        assert_eq!(lines(note, QuotaForm::Draft6)[2], "ratelimit-reset: 120");
-        // A window that ended while the request was answered ends in no time.
-        assert_eq!(
-            lines(QuotaNote::banned(limits, 79, at(80_000)), QuotaForm::XRateLimitDelta)[2],
-            "x-ratelimit-reset: 0"
-        );
-    }
-}
+mod tests;

@@ -2,5 +2,6 @@
 
 /// Takes the name and the value of each header, in order.
 pub(crate) trait ValueSink {
-    fn put(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>));
+    /// `start`: the name with the colon and the space after it, which are copied into a line in one step.
+    fn put(&mut self, start: &'static str, write: impl FnOnce(&mut Vec<u8>));
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use petstore_ports::api::{ClockChange, NewTime};
 
+use super::clock_hold::HoldChange;
+use super::rule_scope::scope_key;
 use crate::base::settings::QuotaForm;
 use crate::wire::bodies::date;
 use crate::wire::error::ApiError;
@@ -21,20 +23,36 @@ pub(super) const BODY_MAX: usize = 64 * 1024;
 /// The largest integer that every JSON client represents exactly.
 pub(super) const EXACT_MAX: u64 = (1 << 53) - 1;
 
+/// The clock as a tester wants it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct WantedClock {
+    pub(crate) change: ClockChange,
+    pub(crate) hold: HoldChange,
+}
+
 /// `POST /sandbox/clock`.
-pub(crate) fn clock_change(body: &[u8]) -> Result<ClockChange, ApiError> {
+pub(crate) fn wanted_clock(body: &[u8]) -> Result<WantedClock, ApiError> {
     let mut fields = Fields::of(body)?;
     let set = fields.optional("set", date);
     let advance = fields.optional("advance", |node| duration(node, Duration::MAX));
     let freeze = fields.optional("freeze", boolean);
+    let freeze_for = fields.optional("freezeFor", |node| scope_key(text(node)?));
     if set.is_some() && advance.is_some() {
         fields.refuse("advance", &FieldFault::new("conflict", "cannot be combined with set"));
     }
     let time = set.map(NewTime::Set).or(advance.map(NewTime::Advance));
-    if time.is_none() && freeze.is_none() {
-        fields.require_one("The body must have at least one of set, advance and freeze.");
+    if freeze_for.is_some() && freeze == Some(false) {
+        fields.refuse("freezeFor", &FieldFault::new("conflict", "cannot be combined with freeze false"));
     }
-    fields.finish(|| Some(ClockChange { time, freeze }))
+    if time.is_none() && freeze.is_none() && freeze_for.is_none() {
+        fields.require_one("The body must have at least one of set, advance, freeze and freezeFor.");
+    }
+    let (freeze, hold) = match (freeze, freeze_for) {
+        (_, Some(key)) => (Some(true), HoldChange::Begin(key)),
+        (None, None) => (None, HoldChange::Keep),
+        (freeze, None) => (freeze, HoldChange::End),
+    };
+    fields.finish(|| Some(WantedClock { change: ClockChange { time, freeze }, hold }))
 }
 
 pub(super) fn number(node: &Node<'_>, from: u64, to: u64) -> Result<u64, FieldFault> {
@@ -74,14 +92,24 @@ mod tests {
     #[test]
     fn a_clock_turn_sets_or_advances_or_freezes() {
         let time = petstore_domain::Timestamp::parse("2030-12-05T00:00:01Z").unwrap();
+        let hours = Some(NewTime::Advance(Duration::from_hours(36)));
+        let begin = HoldChange::Begin("pet_abcdefgh".into());
         let taken = [
-            (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(NewTime::Set(time)), None),
-            (r#"{"advance":"36h"}"#, Some(NewTime::Advance(Duration::from_hours(36))), None),
-            (r#"{"freeze":true}"#, None, Some(true)),
-            (r#"{"set":"2030-12-05T00:00:01Z","freeze":false}"#, Some(NewTime::Set(time)), Some(false)),
+            (r#"{"set":"2030-12-05T00:00:01Z"}"#, Some(NewTime::Set(time)), None, HoldChange::Keep),
+            (r#"{"advance":"36h"}"#, hours, None, HoldChange::Keep),
+            (r#"{"freeze":true}"#, None, Some(true), HoldChange::End),
+            (
+                r#"{"set":"2030-12-05T00:00:01Z","freeze":false}"#,
+                Some(NewTime::Set(time)),
+                Some(false),
+                HoldChange::End,
+            ),
+            (r#"{"freezeFor":"pet_abcdefgh"}"#, None, Some(true), begin.clone()),
+            (r#"{"freeze":true,"freezeFor":"pet_abcdefgh"}"#, None, Some(true), begin),
         ];
-        for (body, time, freeze) in taken {
-            assert_eq!(clock_change(body.as_bytes()), Ok(ClockChange { time, freeze }), "{body}");
+        for (body, time, freeze, hold) in taken {
+            let wanted = WantedClock { change: ClockChange { time, freeze }, hold };
+            assert_eq!(wanted_clock(body.as_bytes()), Ok(wanted), "{body}");
         }
         let refused = [
             ("{}", "", "required"),
@@ -92,12 +120,14 @@ mod tests {
             (r#"{"set":"2030-12-05T00:00:01Z","advance":"1s"}"#, "advance", "conflict"),
             (r#"{"freeze":"yes"}"#, "freeze", "invalid_type"),
             (r#"{"freeze":true,"speed":2}"#, "speed", "unknown_member"),
+            (r#"{"freezeFor":""}"#, "freezeFor", "too_short"),
+            (r#"{"freeze":false,"freezeFor":"pet_a"}"#, "freezeFor", "conflict"),
         ];
         for (body, field, code) in refused {
             assert!(
-                faults(clock_change(body.as_bytes())).contains(&(field.to_owned(), code)),
+                faults(wanted_clock(body.as_bytes())).contains(&(field.to_owned(), code)),
                 "{body}: {:?}",
-                faults(clock_change(body.as_bytes()))
+                faults(wanted_clock(body.as_bytes()))
             );
         }
     }

@@ -8,6 +8,7 @@ use hyper::{HeaderMap, StatusCode};
 use petstore_ports::Cost;
 use petstore_request_journal::AnswerOutcome;
 
+use super::clock_hold::asks_to_wait;
 use super::fault_plan::{BodyFault, InjectedFault, Outcome};
 use super::injection::{self, Interrupted};
 use super::preference::{PREFER, PREFERENCE_APPLIED, Preferred, preferred};
@@ -28,6 +29,8 @@ pub(super) struct ContractRequest {
     /// The record in the journal; none if there is no journal.
     recording: Option<Box<Recording>>,
     sandbox: Arc<SandboxState>,
+    /// `true` if the clock was held for the client when the request came.
+    is_held: bool,
     /// The planned fault that acted on the request, as text for the journal.
     planned: Option<Box<str>>,
     /// `true` if a planned failure closes the connection without a response.
@@ -42,10 +45,12 @@ impl ContractRequest {
     /// Adds the request to the journal.
     pub(super) fn begin(sandbox: Arc<SandboxState>, arrival: Arrival<'_>, body: &mut RequestBody) -> Self {
         let recording = sandbox.recorder().map(|recorder| Recording::begin(recorder, arrival, body));
+        let is_held = sandbox.clock_hold().is_for(arrival.head, &arrival.parts.headers);
         Self {
             permit: None,
             recording,
             sandbox,
+            is_held,
             planned: None,
             is_dropped: false,
             fault: None,
@@ -145,11 +150,15 @@ impl HookedRequest for ContractRequest {
         served: Served<'_>,
     ) -> LocalFuture<'_, Result<Option<Box<dyn AnswerRecord>>, Dropped>> {
         Box::pin(async move {
-            let Self { permit, mut recording, sandbox, planned, is_dropped, fault, applied } = *self;
+            let Self { permit, mut recording, sandbox, is_held, planned, is_dropped, fault, applied } = *self;
+            let has_failed = planned.is_some();
             // The request is served, so a reset need not wait for a planned delay of its answer.
             drop(permit);
             if let Some(recording) = &mut recording {
                 recording.served(served.account, served.quota, planned);
+            }
+            if is_held && (is_dropped || asks_to_wait(served.answer, served.quota.as_ref(), has_failed)) {
+                sandbox.release_clock();
             }
             if is_dropped {
                 if let Some(recording) = recording {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use hyper::Method;
 use hyper::header::{HeaderName, HeaderValue};
-use petstore_domain::{ApiKey, Patch, WindowKind};
+use petstore_domain::{Patch, WindowKind};
 
 use super::bodies::{EXACT_MAX, duration, number};
 use super::fault_plan::{BodyFault, DELAY_MAX, FaultPlan, FaultRule, Moment, Outcome, RULES_MAX, Trigger};
 use super::retry_after::RetryAfter;
-use super::rule_scope::{SCOPE_MAX, Scope, Via};
+use super::rule_scope::{SCOPE_MAX, Scope, Via, scope_key, scope_value};
 use crate::counts::route_label::RouteLabel;
 use crate::wire::error::{ApiError, Code};
 use crate::wire::faults::{FieldFault, listed};
@@ -198,28 +198,6 @@ fn error_code(fields: &mut Fields<'_>, status: Option<u64>, word: Option<Code>) 
             }
             code
         }
-    }
-}
-
-/// Parses a key or the beginning of one.
-pub(super) fn scope_key(value: &str) -> Result<Box<str>, FieldFault> {
-    scope_value(value).map(|value| key_beginning(&value))
-}
-
-/// Returns the public beginning of a whole key, and another text as it is. So no answer shows a key.
-pub(super) fn key_beginning(key: &str) -> Box<str> {
-    let whole = ApiKey::parse(key.as_bytes());
-    whole.map_or_else(|_| key.into(), |whole| whole.display_prefix().to_string().into())
-}
-
-/// Parses the value of a header.
-pub(super) fn scope_value(value: &str) -> Result<Box<str>, FieldFault> {
-    let is_visible = value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
-    match value.len() {
-        0 => Err(FieldFault::new("too_short", "must not be empty")),
-        1..=SCOPE_MAX if is_visible => Ok(value.into()),
-        1..=SCOPE_MAX => Err(FieldFault::new("invalid_character", "must have visible ASCII characters only")),
-        _ => Err(FieldFault::new("too_long", format!("must have at most {SCOPE_MAX} characters"))),
     }
 }
 

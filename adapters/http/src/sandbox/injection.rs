@@ -159,13 +159,13 @@ fn answered(
     retry_after: &RetryAfter,
     machine_time: Timestamp,
 ) -> Interrupted {
-    let wait = Duration::from_secs(retry_after.seconds().unwrap_or(0));
+    let wait = Duration::from_secs(retry_after.seconds(machine_time).unwrap_or(0));
     let (usage, now) = (&admission.usage, admission.now);
-    let reset_secs = now.plus(wait).as_secs_ceil();
+    let until = now.plus(wait);
     let note = match code {
-        Code::RateLimitExceeded => QuotaNote::exhausted(usage, WindowKind::Minute, reset_secs, now),
-        Code::QuotaExceeded => QuotaNote::exhausted(usage, WindowKind::Day, reset_secs, now),
-        Code::KeyBanned => QuotaNote::banned([usage.minute.limit, usage.day.limit], reset_secs, now),
+        Code::RateLimitExceeded => QuotaNote::exhausted(usage, WindowKind::Minute, until, now),
+        Code::QuotaExceeded => QuotaNote::exhausted(usage, WindowKind::Day, until, now),
+        Code::KeyBanned => QuotaNote::banned([usage.minute.limit, usage.day.limit], until, now),
         _ => QuotaNote::of_account(usage, now),
     };
     let answer = planned_error(code, retry_after, machine_time);
@@ -180,7 +180,7 @@ fn answered(
 
 /// Returns the planned response, with the headers that the contract requires for its code.
 fn planned_error(code: Code, retry_after: &RetryAfter, machine_time: Timestamp) -> Answer {
-    let secs = retry_after.seconds();
+    let secs = retry_after.seconds(machine_time);
     let message = match secs {
         Some(secs) => {
             let wait = in_seconds(secs);

@@ -1,13 +1,13 @@
-//! Accounts and keys, as a tester sees and changes them: the windows of each account, the bans of its keys, a new key.
+//! Accounts and keys, as a tester sees and changes them: the windows of each account, the bans of its keys, a new key, a key that is revoked.
 
 use hyper::StatusCode;
 use hyper::http::request::Parts;
-use petstore_domain::{Account, KeyHolder, KeyId, KeyLabel};
+use petstore_domain::{Account, KeyHolder, KeyId, KeyLabel, KeyRecord, UnknownKey};
 use petstore_ports::api::{Administration, Failure, KeyListing, NewKey};
 
 use super::bodies::WantedKey;
-use super::fault_rules::key_beginning;
 use super::quota_forms;
+use super::rule_scope::key_beginning;
 use super::state::SandboxState;
 use crate::response::answer::Answer;
 use crate::thread::shared::App;
@@ -23,6 +23,11 @@ const BAN: &str = "/ban";
 
 /// The maximum number of keys that are listed.
 const KEYS_MAX: usize = 1_000;
+
+/// Returns the text after the fixed part of the path of a key.
+pub(super) fn key_of(path: &str) -> Option<&str> {
+    path.strip_prefix(PREFIX).filter(|key| !key.contains('/'))
+}
 
 /// Returns the text between the fixed parts of the path of a key's ban.
 pub(super) fn key_of_ban(path: &str) -> Option<&str> {
@@ -64,7 +69,7 @@ pub(super) async fn create(
 ) -> Result<Answer, Answer> {
     let administration = administration(&thread.app)?;
     if wanted.quota_headers.is_some() && !sandbox.quota_forms().has_room() {
-        return Err(quota_forms::too_many_keys().into());
+        return Err(quota_forms::too_many_made().into());
     }
     let holder = match (wanted.account, wanted.plan) {
         (Some(name), plan) => KeyHolder::Named { name, plan },
@@ -74,8 +79,12 @@ pub(super) async fn create(
     let new = NewKey { holder, label, scopes: wanted.scopes, expires_at: None };
     match administration.create_key(new).await {
         Ok(created) => {
-            if let Some(form) = wanted.quota_headers {
-                sandbox.quota_forms().set_key(key_beginning(created.secret.reveal()), form);
+            if let Some(form) = wanted.quota_headers
+                && !sandbox.quota_forms().set_made(key_beginning(created.secret.reveal()), form)
+            {
+                // Another key took the last place meanwhile. The secret of this one is never told.
+                done(administration.revoke_key(created.made.key.id).await)?;
+                return Err(quota_forms::too_many_made().into());
             }
             let listing = KeyListing { key: created.made.key, account: created.made.account };
             let body = wire::render_new_key(created.secret.reveal(), &listing, thread.time());
@@ -86,15 +95,36 @@ pub(super) async fn create(
     }
 }
 
+/// Revokes a key, and forgets the form that it was made with, so that another key can have one.
+pub(super) async fn revoke(
+    thread: &ThreadState,
+    sandbox: &SandboxState,
+    parts: &Parts,
+) -> Result<Answer, Answer> {
+    let administration = administration(&thread.app)?;
+    let id = key_of(parts.uri.path()).and_then(|key| KeyId::parse(key).ok()).ok_or_else(unknown)?;
+    let revoked = administration.revoke_key(id).await;
+    if let Ok(key) = &revoked {
+        sandbox.quota_forms().forget_made(&key.prefix.to_string());
+    }
+    done(revoked)
+}
+
 /// Lifts the ban of a key.
 pub(super) async fn lift_ban(thread: &ThreadState, parts: &Parts) -> Result<Answer, Answer> {
     let administration = administration(&thread.app)?;
-    let unknown =
-        || ApiError::new(Code::NotFound, "There is no key with this id; GET /sandbox/keys lists all.");
     let id = key_of_ban(parts.uri.path()).and_then(|key| KeyId::parse(key).ok()).ok_or_else(unknown)?;
-    match administration.lift_ban(id).await {
+    done(administration.lift_ban(id).await)
+}
+
+fn done(changed: Result<KeyRecord, Failure<UnknownKey>>) -> Result<Answer, Answer> {
+    match changed {
         Ok(_) => Ok(Answer::empty(StatusCode::NO_CONTENT)),
         Err(Failure::Store(error)) => Err(error.into()),
         Err(_) => Err(unknown().into()),
     }
+}
+
+fn unknown() -> ApiError {
+    ApiError::new(Code::NotFound, "There is no key with this id; GET /sandbox/keys lists all.")
 }

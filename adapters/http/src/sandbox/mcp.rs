@@ -22,6 +22,7 @@ use petstore_ports::Cost;
 use petstore_ports::api::{Call, Refusal};
 
 use super::guard;
+use super::read_json::read_bytes;
 use crate::exchange::credentials::{NoKey, presented};
 use crate::exchange::{cors, gate};
 use crate::io::request_body::RequestBody;
@@ -40,9 +41,6 @@ use raw::Raw;
 use revision::Era;
 
 const ALLOWED: &str = "POST, OPTIONS";
-
-/// The maximum number of bytes of a message.
-const BODY_MAX: usize = 64 * 1024;
 
 /// Returns whether a sandbox that has tools serves them at a path. It does on the listener of the API.
 pub(super) fn is_at(path: &str, thread: &ThreadState) -> bool {
@@ -119,8 +117,7 @@ async fn read(arrival: Arrival<'_>, body: &mut RequestBody) -> Result<Bytes, Ans
     if parts.method != Method::POST {
         return Err(Answer::not_allowed(ALLOWED));
     }
-    wire::check_content_type(&parts.headers, false)?;
-    Ok(body.read(BODY_MAX, thread.app.settings.deadlines.body).await?)
+    read_bytes(&thread.app, parts, body).await
 }
 
 /// Answers a message.

@@ -30,9 +30,9 @@ pub(super) fn preferred(headers: &HeaderMap) -> Result<Option<Preferred>, ApiErr
     let (mut code, mut latency, mut drops, mut retry_after) = (None, None, false, None);
     let values = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
     let mut applied: Vec<String> = vec![];
-    for preference in values.flat_map(|value| value.split(',')).take(PREFERENCES_MAX) {
+    for preference in values.flat_map(|value| split_unquoted(value, ',')).take(PREFERENCES_MAX) {
         // Parameters of a preference follow a semicolon; none of those here has one.
-        let preference = preference.split(';').next().unwrap_or_default().trim();
+        let preference = split_unquoted(preference, ';').next().unwrap_or_default().trim();
         let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
         let value = value.trim().trim_matches('"');
         match name.trim().to_ascii_lowercase().as_str() {
@@ -68,6 +68,21 @@ pub(super) fn preferred(headers: &HeaderMap) -> Result<Option<Preferred>, ApiErr
     let applied =
         HeaderValue::from_str(&applied.join(", ")).map_err(|_| refused("it is not visible ASCII"))?;
     Ok(Some(Preferred { fault, applied }))
+}
+
+/// Splits the value of a header where a separator is not in a quoted string, such as that of a date (RFC 9110, section 5.6.4).
+fn split_unquoted(value: &str, separator: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    value.split(move |letter: char| {
+        if is_escaped {
+            is_escaped = false;
+        } else if letter == '"' {
+            is_quoted = !is_quoted;
+        } else {
+            is_escaped = is_quoted && letter == '\\';
+        }
+        !is_quoted && letter == separator
+    })
 }
 
 /// Returns the code with this name, or the first one with this status.
@@ -127,6 +142,12 @@ mod tests {
                 answered(Code::RateLimitExceeded, RetryAfter::Text("soon".into())),
                 0,
                 "code=429, retry-after=soon",
+            ),
+            (
+                &["code=503;a=\",\", retry-after=\"Sun, 06 Nov 1994 08:49:37 GMT\""],
+                answered(Code::Unavailable, RetryAfter::Text("Sun, 06 Nov 1994 08:49:37 GMT".into())),
+                0,
+                "code=503, retry-after=\"Sun, 06 Nov 1994 08:49:37 GMT\"",
             ),
             (&["code=429, code=500"], answered(Code::RateLimitExceeded, second), 0, "code=429"),
         ] {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, StatusCode, Version};
 use petstore_domain::AccountId;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::recorder::RequestRecorder;
 use crate::base::body_copy::BodyCopy;
 use crate::counts::route_label::RouteLabel;
-use crate::exchange::credentials::presented;
+use crate::exchange::credentials::{API_KEY, presented};
 use crate::io::raw_headers::RawHeaders;
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
@@ -29,6 +29,7 @@ use crate::thread::shared::App;
 use crate::thread::{AnswerEnd, AnswerRecord, Arrival};
 
 /// The record of a request that is being answered. If it is dropped before its end, the client has left.
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the request")]
 pub(super) struct Recording {
     app: Arc<App>,
     recorder: Arc<RequestRecorder>,
@@ -40,6 +41,8 @@ pub(super) struct Recording {
     account: Option<AccountId>,
     quota: Option<QuotaNote>,
     fault: Option<Box<str>>,
+    /// `true` if the request has a secret that the headers of its answer may repeat, as `Link` repeats parameters.
+    has_secret: bool,
     status: Option<StatusCode>,
     headers: HeaderLines,
     body: BodyCopy,
@@ -67,6 +70,9 @@ impl Recording {
             Some(path) if is_http2 || parts.uri.scheme().is_none() => path.as_str().into(),
             _ => parts.uri.to_string().into(),
         };
+        let shown = masked_target(&target);
+        let (headers, is_masked) = masked_lines(parts);
+        let has_secret = is_masked || matches!(shown, Cow::Owned(_));
         let ticket = recorder.add(RecordedRequest {
             id: id.as_str().into(),
             at: thread.time(),
@@ -82,9 +88,9 @@ impl Recording {
             key_prefix: key.map(|key| key.display_prefix()),
             tool_call: parts.extensions.get::<Arc<ToolCall>>().cloned(),
             method: masked_method(&parts.method),
-            target: masked_target(&target).into(),
+            target: shown.into(),
             route: resource.map(|resource| RouteLabel::of(&resource).template()),
-            headers: masked_lines(parts),
+            headers,
         });
         let body_max = recorder.journal().bounds().body;
         Box::new(Self {
@@ -97,6 +103,7 @@ impl Recording {
             account: None,
             quota: None,
             fault: None,
+            has_secret,
             status: None,
             headers: HeaderLines::default(),
             body: BodyCopy::up_to(body_max),
@@ -158,8 +165,10 @@ impl Recording {
         for (name, value) in headers {
             HeaderLines::push(&mut lines, name.as_str().as_bytes(), value.as_bytes());
         }
-        // Links repeat the parameters of the request.
-        if let Cow::Owned(shown) = masked_fields(&lines) {
+        // The server adds no secret of its own. Most requests have none, and the search is long.
+        if self.has_secret
+            && let Cow::Owned(shown) = masked_fields(&lines)
+        {
             lines = shown;
         }
         (self.status, self.headers) = (Some(status), HeaderLines::of_lines(lines));
@@ -267,14 +276,17 @@ fn masked_method(method: &Method) -> Cow<'static, str> {
     }
 }
 
-/// Returns the headers of a request as lines, without their secrets.
-fn masked_lines(parts: &Parts) -> HeaderLines {
+/// Returns the headers of a request as lines, without their secrets, and whether one other than the API key had a secret. An
+/// answer does not repeat the key.
+fn masked_lines(parts: &Parts) -> (HeaderLines, bool) {
     let mut lines = Vec::with_capacity(lines_bytes(&parts.headers));
+    let mut has_secret = false;
     for (name, value) in &parts.headers {
-        let name = name.as_str();
-        HeaderLines::push(&mut lines, name.as_bytes(), &masked_header(name, value.as_bytes()));
+        let shown = masked_header(name.as_str(), value.as_bytes());
+        has_secret |= matches!(shown, Cow::Owned(_)) && name != API_KEY && name != AUTHORIZATION;
+        HeaderLines::push(&mut lines, name.as_str().as_bytes(), &shown);
     }
-    HeaderLines::of_lines(lines)
+    (HeaderLines::of_lines(lines), has_secret)
 }
 
 /// Returns the number of bytes of headers as lines.

@@ -1,19 +1,25 @@
-//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/clock`, `/sandbox/faults`,
+//! The routes with which a tester controls the sandbox: `/sandbox/reset`, `/sandbox/baseline`, `/sandbox/clock`, `/sandbox/faults`,
 //! `/sandbox/quota-headers`, `/sandbox/keys`, `/sandbox/events`, `/sandbox/sinks`, `/sandbox/webhooks`, `/sandbox/webhooks/settle` and
 //! `/sandbox/requests`. They need no key and have no quota. The listener that serves `/health` also serves them.
 
 use std::sync::Arc;
 
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use petstore_ports::StoreErrorKind;
 use petstore_ports::api::{ClockChange, ClockState, NewTime};
-use petstore_ports::{StoreError, StoreErrorKind};
 use petstore_request_journal::plain_json;
 
-use super::bodies::{clock_change, new_key};
+use super::blocking::blocking;
+use super::bodies::{WantedClock, new_key, wanted_clock};
+use super::clock_hold::HoldChange;
+use super::fault_json::quoted;
 use super::read_json::read;
 use super::state::SandboxState;
-use super::{event_log, faults, guard, keys, query, quota_forms, report, requests, sinks, webhook_states};
+use super::{
+    baseline, event_log, faults, guard, keys, query, quota_forms, report, requests, sinks, webhook_states,
+};
 use crate::exchange::cors;
 use crate::io::request_body::RequestBody;
 use crate::response::answer::{Answer, Content};
@@ -22,15 +28,20 @@ use crate::thread::shared::Serves;
 use crate::thread::thread_state::ThreadState;
 use crate::wire::request_head::RequestHead;
 
+/// The number of resets since the start.
+const RESETS: HeaderName = HeaderName::from_static("x-resets");
+
 /// The paths of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SandboxRoute {
     Reset,
+    Baseline,
     Clock,
     Faults,
     Fault,
     QuotaHeaders,
     Keys,
+    Key,
     KeyBan,
     Events,
     Webhooks,
@@ -45,13 +56,15 @@ pub(crate) enum SandboxRoute {
 }
 
 impl SandboxRoute {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Reset,
+        Self::Baseline,
         Self::Clock,
         Self::Faults,
         Self::Fault,
         Self::QuotaHeaders,
         Self::Keys,
+        Self::Key,
         Self::KeyBan,
         Self::Events,
         Self::Webhooks,
@@ -74,8 +87,10 @@ impl SandboxRoute {
         let has_keys = thread.app.settings.administration.is_some();
         let is_name = |name: &str| !name.contains('/');
         let found = Self::ALL.into_iter().find(|route| match route {
+            Self::Baseline => sandbox.port().baseline().is_some() && path == route.path(),
             Self::Keys => has_keys && path == route.path(),
             Self::Webhooks => has_keys && thread.app.webhooks.get().is_some() && path == route.path(),
+            Self::Key => has_keys && keys::key_of(path).is_some(),
             Self::KeyBan => has_keys && keys::key_of_ban(path).is_some(),
             Self::Fault => path.strip_prefix(faults::PREFIX).is_some_and(is_name),
             Self::Sink => path.strip_prefix(sinks::PREFIX).is_some_and(is_name),
@@ -108,11 +123,13 @@ impl SandboxRoute {
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Reset => "/sandbox/reset",
+            Self::Baseline => "/sandbox/baseline",
             Self::Clock => "/sandbox/clock",
             Self::Faults => "/sandbox/faults",
             Self::Fault => "/sandbox/faults/{id}",
             Self::QuotaHeaders => "/sandbox/quota-headers",
             Self::Keys => "/sandbox/keys",
+            Self::Key => "/sandbox/keys/{id}",
             Self::KeyBan => "/sandbox/keys/{id}/ban",
             Self::Events => "/sandbox/events",
             Self::Webhooks => "/sandbox/webhooks",
@@ -131,7 +148,7 @@ impl SandboxRoute {
         match self {
             Self::Reset | Self::Settle => "POST, OPTIONS",
             Self::Clock => "GET, HEAD, POST, DELETE, OPTIONS",
-            Self::Fault | Self::KeyBan => "DELETE, OPTIONS",
+            Self::Fault | Self::Key | Self::KeyBan => "DELETE, OPTIONS",
             Self::QuotaHeaders => "GET, HEAD, PUT, DELETE, OPTIONS",
             Self::Keys => "GET, HEAD, POST, OPTIONS",
             Self::Sinks
@@ -142,7 +159,7 @@ impl SandboxRoute {
             | Self::Request
             | Self::Report => "GET, HEAD, OPTIONS",
             Self::Requests => "GET, HEAD, DELETE, OPTIONS",
-            Self::Faults | Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
+            Self::Baseline | Self::Faults | Self::Sink => "GET, HEAD, POST, PUT, DELETE, OPTIONS",
         }
     }
 }
@@ -184,14 +201,18 @@ pub(super) async fn answer(
         (SandboxRoute::Faults, _) => faults::answer(app, sandbox, parts, body, route.allow()).await,
         (SandboxRoute::Fault, _) => faults::answer_rule(sandbox, parts, route.allow()),
         _ if let Err(refusal) = faults::no_parameters(parts.uri.query()) => Err(refusal.into()),
-        (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => Ok(clock(sandbox.port().clock())),
-        (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, clock_change).await {
-            Ok(change) => change_clock(sandbox, change).await,
+        (SandboxRoute::Clock, &Method::GET | &Method::HEAD) => {
+            Ok(clock(sandbox.port().clock(), sandbox.clock_hold().key()))
+        }
+        (SandboxRoute::Clock, &Method::POST) => match read(app, parts, body, wanted_clock).await {
+            Ok(wanted) => change_clock(sandbox, wanted).await,
             Err(answer) => Err(answer),
         },
         (SandboxRoute::Clock, &Method::DELETE) => {
-            change_clock(sandbox, ClockChange { time: Some(NewTime::Machine), freeze: Some(false) }).await
+            let change = ClockChange { time: Some(NewTime::Machine), freeze: Some(false) };
+            change_clock(sandbox, WantedClock { change, hold: HoldChange::End }).await
         }
+        (SandboxRoute::Baseline, _) => baseline::answer(app, sandbox, parts, body, route.allow()).await,
         (SandboxRoute::QuotaHeaders, method) if *method != Method::OPTIONS => {
             quota_forms::answer(thread, sandbox.quota_forms(), parts, body, route.allow()).await
         }
@@ -201,6 +222,7 @@ pub(super) async fn answer(
             Ok(wanted) => keys::create(thread, sandbox, wanted).await,
             Err(answer) => Err(answer),
         },
+        (SandboxRoute::Key, &Method::DELETE) => keys::revoke(thread, sandbox, parts).await,
         (SandboxRoute::KeyBan, &Method::DELETE) => keys::lift_ban(thread, parts).await,
         (SandboxRoute::Sinks, &Method::GET | &Method::HEAD) => Ok(sinks::list(sandbox)),
         (SandboxRoute::Sink, &Method::PUT) => sinks::set(thread, sandbox, parts, body).await,
@@ -245,7 +267,9 @@ async fn answer_requests(
         {
             requests::stream(recorder, parts)
         }
-        (SandboxRoute::Report, _) => report::report(recorder, parts).await,
+        (SandboxRoute::Report, _) => {
+            report::report(recorder, parts).await.map(|answer| with_resets(answer, sandbox))
+        }
         _ => requests::one(thread, sandbox, recorder, parts, head).await,
     };
     match done {
@@ -278,33 +302,31 @@ async fn reset(sandbox: &Arc<SandboxState>, parts: &Parts) -> Result<Answer, Ans
         webhooks.shop_was_reset().await;
         sandbox.sinks().clear();
     }
-    Ok(Answer::empty(StatusCode::NO_CONTENT))
+    Ok(with_resets(Answer::empty(StatusCode::NO_CONTENT), sandbox))
+}
+
+/// Tells the number of resets, with which a tester notices a reset of another one.
+fn with_resets(answer: Answer, sandbox: &SandboxState) -> Answer {
+    answer.with_header(RESETS, HeaderValue::from(sandbox.resets()))
 }
 
 /// Sets the clock while no request is in flight, so that the time does not change during a request.
-async fn change_clock(sandbox: &SandboxState, change: ClockChange) -> Result<Answer, Answer> {
+async fn change_clock(sandbox: &Arc<SandboxState>, wanted: WantedClock) -> Result<Answer, Answer> {
     let lock = sandbox.lock_for_reset().await?;
-    let port = Arc::clone(sandbox.port());
-    let state = blocking(move || {
+    let owned = Arc::clone(sandbox);
+    let changed = blocking(move || {
         let _lock = lock;
-        port.set_clock(change)
+        owned.clock_hold().change(wanted.hold, || owned.port().set_clock(wanted.change))
     });
-    let state = state.await?;
+    let (state, held_for) = changed.await?;
     if let Some(webhooks) = sandbox.webhooks() {
         webhooks.clock_was_set();
     }
-    Ok(clock(state))
+    Ok(clock(state, held_for))
 }
 
-/// Runs blocking work on one of the runtime's threads for such work.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|_| Err(StoreError::corrupt("the sandbox panicked")))
-}
-
-fn clock(state: ClockState) -> Answer {
+fn clock(state: ClockState, held_for: Option<Box<str>>) -> Answer {
     let ClockState { now, frozen } = state;
-    Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}}}"))
+    let hold = held_for.map_or_else(String::new, |key| format!(",\"freezeFor\":{}", quoted(&key)));
+    Answer::json(StatusCode::OK, format!("{{\"now\":\"{now}\",\"frozen\":{frozen}{hold}}}"))
 }

@@ -2,8 +2,10 @@
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
+use petstore_domain::ApiKey;
 
 use crate::exchange::credentials::presented;
+use crate::wire::faults::FieldFault;
 use crate::wire::request_head::RequestHead;
 
 /// The maximum number of characters of the key, and of the value of a header, that a rule may name.
@@ -50,5 +52,27 @@ impl Scope {
         self.via.is_none_or(|one| one == via)
             && self.key.as_deref().is_none_or(has_key)
             && self.header.as_ref().is_none_or(has_header)
+    }
+}
+
+/// Parses a key or the beginning of one.
+pub(super) fn scope_key(value: &str) -> Result<Box<str>, FieldFault> {
+    scope_value(value).map(|value| key_beginning(&value))
+}
+
+/// Returns the public beginning of a whole key, and another text as it is. So no answer shows a key.
+pub(super) fn key_beginning(key: &str) -> Box<str> {
+    let whole = ApiKey::parse(key.as_bytes());
+    whole.map_or_else(|_| key.into(), |whole| whole.display_prefix().to_string().into())
+}
+
+/// Parses the value of a header.
+pub(super) fn scope_value(value: &str) -> Result<Box<str>, FieldFault> {
+    let is_visible = value.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    match value.len() {
+        0 => Err(FieldFault::new("too_short", "must not be empty")),
+        1..=SCOPE_MAX if is_visible => Ok(value.into()),
+        1..=SCOPE_MAX => Err(FieldFault::new("invalid_character", "must have visible ASCII characters only")),
+        _ => Err(FieldFault::new("too_long", format!("must have at most {SCOPE_MAX} characters"))),
     }
 }

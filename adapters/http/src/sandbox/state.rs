@@ -3,11 +3,13 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use petstore_ports::api::ClockChange;
 use petstore_ports::{StoreError, api};
 use petstore_request_journal::JournalBounds;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
+use tokio::sync::{Mutex, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, watch};
 use tokio::time::timeout;
 
+use super::clock_hold::ClockHold;
 use super::fault_plan::{FaultPlan, PlannedFaults};
 use super::mcp::catalog::Catalog;
 use super::quota_forms::QuotaForms;
@@ -29,7 +31,10 @@ pub(crate) struct SandboxState {
     webhooks: OnceLock<Arc<dyn api::WebhookTesting>>,
     /// The epoch of the store, which changes with each reset.
     epoch: Epoch,
+    /// The lock of the request that gives a baseline, which may have many bytes.
+    baseline_turn: Mutex<()>,
     faults: PlannedFaults,
+    clock_hold: ClockHold,
     quota_forms: QuotaForms,
     sinks: Sinks,
     /// The journal of requests; none if it is off.
@@ -71,9 +76,30 @@ impl SandboxState {
         self.tools.as_ref()
     }
 
+    /// The lock that a request holds while the baseline that it gives is read.
+    pub(super) const fn baseline_turn(&self) -> &Mutex<()> {
+        &self.baseline_turn
+    }
+
     /// The planned faults.
     pub(crate) const fn faults(&self) -> &PlannedFaults {
         &self.faults
+    }
+
+    /// The hold of the clock.
+    pub(super) const fn clock_hold(&self) -> &ClockHold {
+        &self.clock_hold
+    }
+
+    /// Lets the clock run on if it is held. The time does not change by that, so requests may be in flight.
+    pub(super) fn release_clock(&self) {
+        self.clock_hold.release(|| {
+            // A clock that runs on forgets no usage, and nothing else of it fails.
+            let _ = self.port.set_clock(ClockChange { time: None, freeze: Some(false) });
+            if let Some(webhooks) = self.webhooks() {
+                webhooks.clock_was_set();
+            }
+        });
     }
 
     /// The forms of the quota headers that the tester has set.
@@ -125,7 +151,9 @@ impl SandboxState {
             webhooks: OnceLock::new(),
             tools: Catalog::read(&settings.documents.tools).map(Arc::new),
             epoch: settings.epoch.clone(),
+            baseline_turn: Mutex::default(),
             faults: PlannedFaults::default(),
+            clock_hold: ClockHold::default(),
             quota_forms: QuotaForms::default(),
             sinks: Sinks::default(),
             recorder: journal.map(|bounds| Arc::new(RequestRecorder::new(bounds))),
@@ -147,13 +175,18 @@ impl SandboxState {
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.others += 1);
     }
 
-    /// Records a reset: a new epoch, an empty plan, the quota headers of the setting, no sinks, and delayed requests are dropped.
+    /// Records a reset: a new epoch, an empty plan, the quota headers of the setting and of new keys, no sinks, and delayed requests are dropped.
     pub(crate) fn restart(&self, epoch: u64) {
         self.epoch.set(epoch);
         self.faults.set(FaultPlan::default());
-        self.quota_forms.clear();
+        self.quota_forms.reset();
         self.sinks.clear();
         self.delay_cancellation.send_modify(|delay_cancellation| delay_cancellation.resets += 1);
+    }
+
+    /// The number of resets since the start.
+    pub(crate) fn resets(&self) -> u64 {
+        self.delay_cancellation.borrow().resets
     }
 
     /// Completes once a reset or a change of the clock has begun to wait for the end of the requests in flight.
@@ -166,8 +199,7 @@ impl SandboxState {
     pub(crate) async fn lock_for_reset(&self) -> Result<OwnedRwLockWriteGuard<()>, StoreError> {
         let _change = PendingChange::of(&self.changes);
         let lock_for_reset = timeout(RESET_WAIT, Arc::clone(&self.reset_lock).write_owned()).await;
-        lock_for_reset
-            .map_err(|_| StoreError::busy("requests in flight did not end in time; retry the reset"))
+        lock_for_reset.map_err(|_| StoreError::busy("requests in flight did not end in time; try again"))
     }
 }
 

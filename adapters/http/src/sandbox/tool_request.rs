@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use hyper::http::request::Parts;
 use petstore_ports::Cost;
 
 use super::routes::{self, SandboxRoute};
 use super::state::SandboxState;
 use crate::io::request_body::RequestBody;
 use crate::response::answer::Answer;
-use crate::response::quota_headers::QuotaShape;
-use crate::thread::thread_state::ThreadState;
 use crate::thread::{AnswerRecord, Arrival, Dropped, HookedRequest, Intercepted, LocalFuture, Served};
-use crate::wire::request_head::RequestHead;
 
 /// A request to a route of the sandbox.
 pub(super) struct ToolRequest {
@@ -47,10 +43,6 @@ impl HookedRequest for ToolRequest {
             let answer = answer.unwrap_or_else(|| Answer::empty(StatusCode::SERVICE_UNAVAILABLE));
             Err(answer.into())
         })
-    }
-
-    fn quota_shape(&self, _: &ThreadState, _: &Parts, _: &RequestHead<'_>) -> Option<Arc<QuotaShape>> {
-        None
     }
 
     fn after(

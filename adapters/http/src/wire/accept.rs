@@ -1,12 +1,12 @@
-//! Content negotiation: the media types and codings of responses and request bodies (RFC 9110, sections 8.3, 8.4,
-//! 12.5.1 and 12.5.3).
+//! Content negotiation: the media types and codings that a client accepts (RFC 9110, sections 12.5.1 and 12.5.3).
 
+mod body_type;
 mod list_elements;
 
 use hyper::HeaderMap;
-use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, HeaderName, HeaderValue};
 
-use crate::wire::error::{ApiError, Code};
+pub(crate) use body_type::{Unsupported, check_content_type, check_lines_type};
 use list_elements::{THOUSANDTHS, elements, parameter, trim, weight};
 
 /// The header that lists the supported patch formats (RFC 5789).
@@ -36,6 +36,14 @@ pub(crate) fn prefers_problem(headers: &HeaderMap) -> bool {
 /// Returns whether the client prefers `text/plain` to `application/json`. If both have the same weight, it does not.
 pub(crate) fn prefers_text(headers: &HeaderMap) -> bool {
     preference(headers, b"text/plain", b"text/*") > preference(headers, b"application/json", b"application/*")
+}
+
+/// Returns whether the client prefers `text/html` to both `application/json` and `text/plain`, as browsers do. If one of them has
+/// the same weight, it does not.
+pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
+    let page = preference(headers, b"text/html", b"text/*");
+    page > preference(headers, b"application/json", b"application/*")
+        && page > preference(headers, b"text/plain", b"text/*")
 }
 
 /// Returns whether the client asks for OpenMetrics by name, and does not prefer `text/plain`.
@@ -119,79 +127,17 @@ fn codings(headers: &HeaderMap) -> (u16, u16) {
     (gzip.or(any).unwrap_or(0), identity.unwrap_or(0))
 }
 
-/// Checks that a body is `application/json` without a content coding. A patch may also be
-/// `application/merge-patch+json`.
-pub(crate) fn check_content_type(headers: &HeaderMap, merge_patch: bool) -> Result<(), Unsupported> {
-    let encodings = headers.get_all(CONTENT_ENCODING);
-    for encoding in encodings.iter().flat_map(|value| elements(value.as_bytes(), b',')).map(trim) {
-        if !encoding.is_empty() && !encoding.eq_ignore_ascii_case(b"identity") {
-            return Err(Unsupported::Coding);
-        }
-    }
-    let mut values = headers.get_all(CONTENT_TYPE).iter();
-    let known = match (values.next(), values.next()) {
-        (Some(only), None) => is_supported(only.as_bytes(), merge_patch),
-        _ => false,
-    };
-    if known {
-        return Ok(());
-    }
-    Err(if merge_patch { Unsupported::PatchType } else { Unsupported::Type })
-}
-
-/// The reason why a body is not supported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unsupported {
-    /// The content coding of the body is not supported.
-    Coding,
-    /// The type of the body is not JSON.
-    Type,
-    /// The type of the body is not that of a merge patch.
-    PatchType,
-}
-
-impl From<Unsupported> for ApiError {
-    fn from(unsupported: Unsupported) -> Self {
-        Self::new(
-            Code::UnsupportedMediaType,
-            match unsupported {
-                Unsupported::Coding => "The body must not have a Content-Encoding.",
-                Unsupported::Type => "The body must be application/json, in UTF-8.",
-                Unsupported::PatchType => {
-                    "The body must be application/merge-patch+json or application/json, in UTF-8."
-                }
-            },
-        )
-    }
-}
-
-fn is_supported(content_type: &[u8], merge_patch: bool) -> bool {
-    let mut parts = elements(content_type, b';').map(trim);
-    let essence = parts.next().unwrap_or_default();
-    let json = essence.eq_ignore_ascii_case(b"application/json");
-    let patch = merge_patch && essence.eq_ignore_ascii_case(b"application/merge-patch+json");
-    (json || patch) && parts.filter_map(|part| parameter(part, b"charset")).all(is_utf8)
-}
-
-fn is_utf8(charset: &[u8]) -> bool {
-    let bare = match charset {
-        [b'"', quoted @ .., b'"'] => quoted,
-        bare => bare,
-    };
-    // `utf8` is not a registered name, but many clients send it.
-    [&b"utf-8"[..], b"utf8"].iter().any(|name| bare.eq_ignore_ascii_case(name))
-}
-
 #[cfg(test)]
 mod fuzz;
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
     use proptest::prelude::*;
 
     use super::*;
 
-    fn headers(name: &HeaderName, values: &[&str]) -> HeaderMap {
+    pub(super) fn headers(name: &HeaderName, values: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for value in values {
             headers.append(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -279,40 +225,26 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_json_in_utf_8() {
-        let cases: &[(&[&str], bool)] = &[
-            (&["application/json"], true),
-            (&["APPLICATION/Json"], true),
-            (&["application/json;charset=utf-8"], true),
-            (&["application/json ; Charset=\"UTF-8\" ; x=\"a;charset=latin1\""], true),
-            (&["application/json;charset=utf8"], true),
-            (&["application/json; charset=\"UTF8\""], true),
-            (&["application/json;charset=utf8mb4"], false),
-            (&["application/json;charset=utf-88"], false),
-            (&["application/json;"], true),
-            (&[], false),
-            (&[""], false),
-            (&["application/json;charset=latin1"], false),
-            (&["application/json;charset=utf-8;charset=utf-16"], false),
-            (&["application/json;charset=\"utf-8"], false),
-            (&["application/json;charset="], false),
-            (&["application/json, application/json"], false),
-            (&["application/json", "application/json"], false),
-            (&["application/jsonx"], false),
-            (&["application/json x"], false),
-            (&["text/json"], false),
-            (&["application/x-www-form-urlencoded"], false),
-            (&["application/problem+json"], false),
-        ];
-        for (values, expected) in cases {
-            let headers = headers(&CONTENT_TYPE, values);
-            assert_eq!(check_content_type(&headers, false).is_ok(), *expected, "{values:?}");
-            assert_eq!(check_content_type(&headers, true).is_ok(), *expected, "{values:?}");
+    fn a_page_is_preferred_if_it_weighs_more_than_json_and_text() {
+        const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        for (values, expected) in [
+            (&[][..], false),
+            (&["*/*"], false),
+            (&["text/*"], false),
+            (&["text/plain"], false),
+            (&["application/json"], false),
+            (&["text/html, application/json"], false),
+            (&["text/html, text/plain"], false),
+            (&["text/html;q=0.1, */*;q=0.2"], false),
+            (&["text/html;q=0, */*;q=0.1"], false),
+            (&["text/html"], true),
+            (&[BROWSER], true),
+            (&["text/html, text/plain;q=0.9"], true),
+            (&["text/*;q=0.5", "text/html"], true),
+            (&["TEXT/HTML;q=0.002, application/json;q=0.001"], true),
+        ] {
+            assert_eq!(prefers_html(&headers(&ACCEPT, values)), expected, "{values:?}");
         }
-        let patch = headers(&CONTENT_TYPE, &["application/merge-patch+json; charset=utf-8"]);
-        assert_eq!(check_content_type(&patch, true), Ok(()));
-        assert_eq!(check_content_type(&patch, false), Err(Unsupported::Type));
-        assert_eq!(ApiError::from(Unsupported::Type).code, Code::UnsupportedMediaType);
     }
 
     #[test]
@@ -367,22 +299,6 @@ mod tests {
             let headers = headers(&ACCEPT_ENCODING, values);
             assert_eq!(prefers_gzip(&headers), *expected, "{values:?}");
             assert!(!*expected || accepts_gzip(&headers), "{values:?}");
-        }
-    }
-
-    #[test]
-    fn a_body_is_not_encoded() {
-        for (encodings, expected) in [
-            (&["identity"][..], true),
-            (&["Identity, identity", ""], true),
-            (&["gzip"], false),
-            (&["identity, gzip"], false),
-            (&["identity", "br"], false),
-        ] {
-            let mut headers = headers(&CONTENT_ENCODING, encodings);
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            let checked = check_content_type(&headers, false);
-            assert_eq!(checked, if expected { Ok(()) } else { Err(Unsupported::Coding) }, "{encodings:?}");
         }
     }
 

@@ -154,6 +154,8 @@ impl<'a> Fields<'a> {
         let judged = match node {
             Node::Null => Err(FieldFault::new("not_nullable", "cannot be null")),
             node => judge(node).map_err(|fault| match node {
+                // A longer number was read as the nearest one of these, so its own digits are not known.
+                Node::Integer(i64::MIN | i64::MAX) => fault,
                 Node::Integer(number) => fault.of_value(&number.to_string()),
                 // A text of a fixed set is short and no secret.
                 Node::Text(text) if fault.is_of_a_set() => fault.of_value(text),
@@ -257,6 +259,22 @@ mod tests {
             let expected: Vec<_> =
                 expected.iter().map(|(field, code)| ((*field).to_owned(), *code)).collect();
             assert_eq!(found(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_message_repeats_a_number_only_as_it_was_sent() {
+        for (number, expected) in [
+            ("11", "number must be between 1 and 10; it is 11."),
+            ("99999999999999999999", "number must be between 1 and 10."),
+            ("-99999999999999999999", "number must be between 1 and 10."),
+        ] {
+            let body = format!(r#"{{"number":{number}}}"#);
+            let mut fields = Fields::of(body.as_bytes()).expect("an object");
+            let refused = FieldFault::new("out_of_range", "must be between 1 and 10");
+            let taken = fields.required("number", |_| Err::<(), _>(refused));
+            let error = fields.finish(|| taken).expect_err("refused");
+            assert_eq!(error.details[0].message, expected);
         }
     }
 

@@ -42,6 +42,11 @@ pub(crate) fn push_pet(out: &mut Vec<u8>, pet: &Pet) {
 fn push_pet_up_to_id(out: &mut Vec<u8>, pet: &Pet) {
     out.extend_from_slice(b"{\"name\":\"");
     push_text(out, pet.name.as_bytes());
+    #[cfg(petstore_planted_member)]
+    if let Some(name) = &pet.former_name {
+        out.extend_from_slice(b"\",\"formerName\":\"");
+        push_text(out, name.as_bytes());
+    }
     out.extend_from_slice(b"\",\"categoryId\":");
     push_number(out, pet.category_id.get());
     // The texts are constants, so their lengths are known at compile time, and copying one takes a few move

@@ -59,6 +59,20 @@ export async function readIfServed(route) {
   }
 }
 
+/** Reads the headers of an answer; null if this server does not have the route. */
+export async function readHead(route) {
+  try {
+    return (await call(route, { method: 'HEAD' })).headers;
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** Sends a file with a line for each resource, and returns the JSON of the answer. */
+export const sendLines = async (method, route, file) =>
+  (await call(route, { method, headers: { 'content-type': 'application/x-ndjson' }, body: file })).json();
+
 /** Sends a change, and returns the JSON of its answer, or null. */
 export async function send(method, route, body) {
   const headers = body === undefined ? {} : { 'content-type': 'application/json' };

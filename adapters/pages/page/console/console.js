@@ -1,12 +1,14 @@
 // The console: shows one panel at a time, by the fragment of its address, and starts all of them.
 
 import { docsUrl } from './api.js';
+import { startBaseline } from './baseline.js';
 import { byId, setText } from './dom.js';
 import { startClock } from './clock.js';
 import { startEvents } from './events.js';
 import { startFaults } from './faults.js';
 import { Feed } from './feed.js';
 import { startKeys } from './keys.js';
+import { startQuotaHeaders } from './quota_headers.js';
 import { startReport } from './report.js';
 import { Requests } from './requests.js';
 import { startReset } from './reset.js';
@@ -57,9 +59,11 @@ feed.onChange(() => {
 startClock();
 startFaults();
 startKeys();
+startQuotaHeaders();
 startEvents();
 startReport();
 startReset();
+startBaseline();
 if (docsUrl) {
   byId('docs-link').href = docsUrl;
   byId('docs-link').hidden = false;

@@ -3,7 +3,7 @@
 import { at, docsOf, read, readText } from './api.js';
 import { act, copies, el, fill, tell } from './dom.js';
 import { planFor } from './faults.js';
-import { answerClass, bytes, millis, pieces, pretty, statusText, timeOfDay, visible } from './format.js';
+import { answerClass, bytes, isPreference, millis, pieces, pretty, statusText, timeOfDay, visible } from './format.js';
 import { maySendAgain, sendAgain } from './resend.js';
 
 /** Milliseconds between two reads of a request that is not answered yet. */
@@ -89,9 +89,10 @@ function head(record) {
       maySendAgain(record) && el('button', {
         type: 'button', onclick: ({ currentTarget }) => act(currentTarget, async () => tell(await sendAgain(record))),
       }, 'Send again'),
-      record.route && el('button', { type: 'button', onclick: () => planFor(record.method, record.route) }, 'Plan a fault'),
+      record.route && el('button', { type: 'button', onclick: () => planFor(record.method, record.route, record.mcp && 'mcp') }, 'Plan a fault'),
       el('a', { class: 'button', href: at(`requests.har?after=${record.sequence - 1}&limit=1`), download: `request-${record.sequence}.har` }, 'HAR'),
-      docs && el('a', { class: 'button', href: docs }, 'Operation in the reference')));
+      docs && el('a', { class: 'button', href: docs, target: '_blank', rel: 'noopener' }, 'Operation in the reference',
+        el('span', { class: 'off-screen' }, ' (new tab)'))));
 }
 
 /** The class of a method, for its colour. A client chooses the method, so only known ones name a class. */
@@ -111,10 +112,13 @@ function facts(record) {
   ];
   if (quota) list.push(['Quota', quotaText(quota)]);
   if (record.answer?.code) list.push(['Error code', record.answer.code]);
-  if (record.fault) list.push(['Planned fault', record.fault]);
+  if (record.fault) list.push([isPreference(record.fault) ? 'Fault by Prefer' : 'Planned fault', record.fault.replace(/^prefer, /, '')]);
+  if (record.mcp) list.push(['Tool (MCP)', toolText(record.mcp)]);
   return el('dl', { class: 'facts-list' },
     list.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, visible(value)))));
 }
+
+const toolText = ({ tool, id, client }) => [tool, id !== null && `message ${id}`, client && `client ${client}`].filter(Boolean).join(', ');
 
 function quotaText({ limit, remaining, reset, resource }) {
   const left = Math.max(0, reset - Date.now() / 1000);

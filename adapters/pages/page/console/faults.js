@@ -2,7 +2,8 @@
 
 import { read, routes, send } from './api.js';
 import { act, byId, copies, el, fill, poll, setText, showParts, submits, tell } from './dom.js';
-import { count, plural } from './format.js';
+import { RETRY_USUAL, callsText, clientsText, effectText, effects, fieldOf, fieldsOf, retryForms, ruleOf, whenText, withoutCounts } from './fault_rule.js';
+import { count, plural, visible } from './format.js';
 import { FORMS } from './plan_code.js';
 
 /** Milliseconds between two readings of the counts. */
@@ -14,27 +15,6 @@ const MARK_MS = 2000;
 const panel = byId('faults');
 const form = byId('fault-form');
 
-/** Whether an error may tell when to send the request again. */
-const isTimed = (status, code) => ['429', '503'].includes(status) || code === 'key_banned';
-
-/** The effects of a rule: the words of the form, and the members of the rule. */
-const EFFECTS = {
-  status: ['Answer with an error', ({ status, code, retryAfter }) => ({
-    status: Number(status), ...(code && { code }), ...(retryAfter && isTimed(status, code) && { retryAfter: Number(retryAfter) }),
-  })],
-  drop: ['Close the connection without an answer', () => ({ drop: true })],
-  lost: ['Make the change, then lose the answer', () => ({ when: 'after', drop: true })],
-  truncate: ['Truncate the body', () => ({ body: 'truncate' })],
-  malformed: ['Break the JSON of the body', () => ({ body: 'malformed' })],
-  slow: ['Send the body slowly', ({ bytesPerSecond }) => ({
-    body: 'slow', ...(bytesPerSecond && { bytesPerSecond: Number(bytesPerSecond) }),
-  })],
-  minute: ['Use up the quota of the minute', () => ({ exhaust: 'minute' })],
-  day: ['Use up the quota of the day', () => ({ exhaust: 'day' })],
-  grow: ['Add an unknown member and an unknown error code', () => ({ grow: true })],
-  delay: ['Delay only', () => ({})],
-};
-
 /** Rules to begin with. */
 const PRESETS = [
   ['The first read fails', { method: 'GET', route: '/pets', first: 1, status: 503, retryAfter: 3 }],
@@ -42,40 +22,6 @@ const PRESETS = [
   ['An order is placed, its answer is lost', { method: 'POST', route: '/store/orders', first: 1, when: 'after', drop: true }],
   ['The quota is used up', { first: 1, exhaust: 'minute' }],
 ];
-
-/** The effect of a rule, as the form names it. */
-function effectOf(rule) {
-  if (rule.drop) return rule.when === 'after' ? 'lost' : 'drop';
-  if (rule.body) return rule.body;
-  if (rule.exhaust) return rule.exhaust;
-  if (rule.grow) return 'grow';
-  return rule.status || rule.code ? 'status' : 'delay';
-}
-
-/** The members of a rule that are not its effect. */
-const SELECTION = ['id', 'method', 'route', 'first', 'percent', 'calls', 'acted'];
-
-function whenText(rule) {
-  if (rule.first !== undefined) return rule.first === 1 ? 'the first call' : `the first ${count(rule.first)} calls`;
-  return rule.percent === undefined ? 'every call' : `${rule.percent} % of calls`;
-}
-
-/** The effect of a rule in words, with the other members as they are. */
-function effectText(rule) {
-  const said = [];
-  if (rule.latency) said.push(`delay ${rule.latency}${rule.jitter ? ` up to ${rule.jitter} more` : ''}`);
-  else if (rule.jitter) said.push(`delay up to ${rule.jitter}`);
-  if (rule.status) said.push(`${rule.status} ${rule.code ?? ''}${rule.retryAfter ? `, Retry-After ${rule.retryAfter.date ?? rule.retryAfter}` : ''}`.trim());
-  if (rule.drop) said.push(rule.when === 'after' ? 'the change is made, the answer is lost' : 'no answer, the connection closes');
-  const told = ['latency', 'jitter', 'status', 'code', 'retryAfter', 'drop', 'when'];
-  for (const [name, value] of Object.entries(rule)) {
-    if (!SELECTION.includes(name) && !told.includes(name)) said.push(`${name}: ${typeof value === 'object' ? JSON.stringify(value) : value}`);
-  }
-  return said.join('; ') || 'none';
-}
-
-/** The rules in the form that the sandbox takes. */
-const withoutCounts = ({ id, calls, acted, ...rule }) => rule;
 
 /** The plan as it was read last, in the form that the sandbox takes. */
 let known = { seed: 0, faults: [] };
@@ -88,10 +34,17 @@ async function plan(rules, seed, said) {
   tell(said);
 }
 
-/** Adds a rule to the end of the plan. */
+/** Adds a rule to the end of the plan. The counts and the delays of the others stay. */
 async function add(rule, said) {
-  const { seed, faults } = await read('faults');
-  await plan([...faults.map(withoutCounts), rule], seed, said);
+  await send('POST', 'faults', { faults: [rule] });
+  draw(await read('faults'));
+  tell(said);
+}
+
+async function remove(id, said) {
+  await send('DELETE', `faults/${id}`);
+  draw(await read('faults'));
+  tell(said);
 }
 
 function draw({ seed, faults }) {
@@ -107,10 +60,10 @@ function draw({ seed, faults }) {
   }
   const rows = byId('faults-rows');
   // Only the counts change from one reading to the next, so that a focused button keeps its focus.
-  const shape = JSON.stringify([seed, faults.map(withoutCounts)]);
+  const shape = JSON.stringify([seed, faults.map(({ calls, acted, ...rule }) => rule)]);
   if (rows.shape !== shape) {
     rows.shape = shape;
-    fill(rows, faults.map((rule, place) => row(rule, place, faults, seed)));
+    fill(rows, faults.map(row));
   }
   for (const [place, rule] of faults.entries()) {
     rows.children[place].querySelector('.calls').textContent = count(rule.calls);
@@ -118,17 +71,18 @@ function draw({ seed, faults }) {
   }
 }
 
-function row(rule, place, faults, seed) {
-  const calls = `${rule.method ?? 'any method'} ${rule.route ?? 'any route'}`;
-  const others = faults.filter((_, other) => other !== place).map(withoutCounts);
-  return el('tr', {}, el('th', { scope: 'row' }, el('code', {}, calls)), el('td', {}, whenText(rule)), el('td', {}, effectText(rule)),
+function row(rule, place) {
+  const calls = callsText(rule);
+  const clients = clientsText(rule);
+  return el('tr', {}, el('th', { scope: 'row' }, el('code', {}, calls), clients.map((one) => el('span', { class: 'quiet clients' }, visible(one)))),
+    el('td', {}, whenText(rule)), el('td', {}, visible(effectText(rule))),
     el('td', { class: 'number', 'data-name': 'Matched' }, el('span', { class: 'calls' })),
     el('td', { class: 'number', 'data-name': 'Acted' }, el('span', { class: 'acted' })),
     el('td', { class: 'row-actions' }, el('button', {
       type: 'button', 'aria-label': `Edit the rule ${place + 1}: ${calls}`, onclick: () => edit({ place, rule: withoutCounts(rule) }),
     }, 'Edit'), el('button', {
       type: 'button', 'aria-label': `Remove the rule ${place + 1}: ${calls}`,
-      onclick: ({ currentTarget }) => act(currentTarget, () => plan(others, seed, 'The rule was removed.')),
+      onclick: ({ currentTarget }) => act(currentTarget, () => remove(rule.id, 'The rule was removed.')),
     }, 'Remove')));
 }
 
@@ -146,8 +100,9 @@ function edit(one) {
 
 /** Sets the fields of the form from a rule. */
 function fillForm(rule) {
-  const trigger = rule.first === undefined ? (rule.percent === undefined ? 'always' : 'percent') : 'first';
-  const fields = { ...rule, trigger, amount: rule.first ?? rule.percent, effect: effectOf(rule), seed: '' };
+  const fields = { ...fieldsOf(rule), seed: '' };
+  // A field for numbers would take no text.
+  form.elements.retryAfter.type = 'text';
   for (const control of form.querySelectorAll('select, input')) {
     const value = fields[control.name];
     if (value === undefined) continue;
@@ -158,42 +113,34 @@ function fillForm(rule) {
   }
 }
 
-/** Shows the form with a rule for an operation. */
-export function planFor(method, route) {
+/** Shows the form with a rule for an operation. `via` is the way of the calls; none for any. */
+export function planFor(method, route, via) {
   edit(null);
   // A rule may name the methods of the contract only.
   const isKnown = [...form.elements.method.options].some((option) => option.value === method);
-  fillForm({ ...(isKnown && { method }), route, first: 1, status: 503 });
+  fillForm({ ...(isKnown && { method }), route, ...(via && { via }), first: 1, status: 503 });
   parts();
   location.hash = '#faults';
   form.scrollIntoView({ block: 'center' });
   form.elements.status.focus();
 }
 
-const parts = () => showParts(form, [form.elements.effect.value, form.elements.trigger.value]);
-
-/** The rule that the form describes. */
-function wanted() {
-  const { method, route, trigger, amount, effect, latency, jitter, status, code, retryAfter, bytesPerSecond } = form.elements;
-  const rule = {};
-  if (method.value) rule.method = method.value;
-  if (route.value) rule.route = route.value;
-  if (trigger.value !== 'always') rule[trigger.value] = Number(amount.value);
-  if (latency.value.trim()) rule.latency = latency.value.trim();
-  if (jitter.value.trim()) rule.jitter = jitter.value.trim();
-  // The moment of an error or of a delay has no field.
-  const before = edited?.rule;
-  if (before?.when && effectOf(before) === effect.value) rule.when = before.when;
-  const values = { status: status.value, code: code.value.trim(), retryAfter: retryAfter.value, bytesPerSecond: bytesPerSecond.value };
-  return Object.assign(rule, EFFECTS[effect.value][1](values));
+/** Shows the fields that the choices need. */
+function parts() {
+  const { effect, trigger, retryForm, retryAfter } = form.elements;
+  const words = [effect.value, trigger.value];
+  if (effect.value === 'status') words.push(`retry-${retryForm.value}`);
+  showParts(form, words);
+  retryAfter.type = retryForm.value === 'seconds' ? 'number' : 'text';
+  retryAfter.placeholder = RETRY_USUAL[retryForm.value];
 }
 
-/** The name of the form's field for that of the sandbox, such as `faults[2].latency`. */
-function fieldOf(name) {
-  const member = name.split('.').at(-1);
-  if (member === 'first' || member === 'percent') return 'amount';
-  // A rule without an effect.
-  return member.startsWith('faults[') ? 'latency' : member;
+/** The fields that are sent as they are; the others have no spaces around their values. */
+const EXACT = ['headerValue', 'retryAfter'];
+
+function fields() {
+  const controls = [...form.querySelectorAll('select, input')];
+  return Object.fromEntries(controls.map(({ name, value }) => [name, EXACT.includes(name) ? value : value.trim()]));
 }
 
 /** Starts the panel. */
@@ -204,7 +151,9 @@ export function startFaults() {
   mark();
   setInterval(mark, MARK_MS);
   form.elements.route.append(...routes.map((route) => el('option', {}, route)));
-  form.elements.effect.append(...Object.entries(EFFECTS).map(([word, [text]]) => el('option', { value: word }, text)));
+  const options = (words) => words.map(([word, text]) => el('option', { value: word }, text));
+  form.elements.effect.append(...options(effects));
+  form.elements.retryForm.append(...options(retryForms));
   form.addEventListener('input', parts);
   // A code belongs to one status.
   form.elements.status.addEventListener('change', () => { form.elements.code.value = ''; });
@@ -221,10 +170,14 @@ export function startFaults() {
   }));
   byId('fault-cancel').addEventListener('click', () => edit(null));
   submits(form, async () => {
-    const { seed, faults } = await read('faults');
+    const rule = ruleOf(fields(), edited?.rule);
     const chosen = form.elements.seed.value;
+    if (edited === null && chosen === '') {
+      await add(rule, 'The rule was added.');
+      return;
+    }
+    const { seed, faults } = await read('faults');
     const rules = faults.map(withoutCounts);
-    const rule = wanted();
     const isChange = edited !== null && JSON.stringify(rules[edited.place]) === edited.shape;
     if (isChange) rules[edited.place] = rule;
     else rules.push(rule);

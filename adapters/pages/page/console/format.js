@@ -44,6 +44,9 @@ export function answerClass({ status, outcome }) {
   return status || outcome ? statusClass(status) : 's-open';
 }
 
+/** Returns whether a request has asked for its fault itself, in the header Prefer. */
+export const isPreference = (fault) => fault.startsWith('prefer');
+
 /** The way in which an answer ended, in words. */
 export function statusText(record) {
   const { status, outcome } = record.answer ?? {};

@@ -3,6 +3,8 @@
 import { apiUrl, read, send } from './api.js';
 import { act, byId, copies, el, fill, poll, setText, showParts, submits, tell } from './dom.js';
 import { count, span, timeOfDay } from './format.js';
+import { quoted } from './plan_code.js';
+import { FORMS } from './quota_headers.js';
 
 /** Milliseconds between two readings of the windows. */
 const READ_MS = 1000;
@@ -80,7 +82,7 @@ function draw({ now, accounts, complete }) {
 let refresh;
 
 function reveal({ secret, account, plan }) {
-  const command = `curl -s ${apiUrl}/pets -H "X-API-Key: ${secret}"`;
+  const command = `curl -s ${quoted(`${apiUrl}/pets`)} -H "X-API-Key: ${secret}"`;
   fill(byId('new-key'), el('p', {}, 'The new key of ', el('strong', {}, account), ` on the ${plan} plan. It is not shown again.`),
     el('div', { class: 'command' }, el('pre', { tabindex: 0, 'aria-label': 'Key' }, el('code', {}, secret)),
       copies(el('button', { type: 'button' }, 'Copy the key'), () => secret)),
@@ -91,15 +93,17 @@ function reveal({ secret, account, plan }) {
 /** Starts the panel. */
 export function startKeys() {
   refresh = poll(panel, READ_MS, () => act(null, async () => draw(await read('keys'))));
+  form.elements.quotaHeaders.append(...FORMS.map((name) => el('option', {}, name)));
   const parts = () => showParts(form, [form.elements.plan.value]);
   form.addEventListener('input', parts);
   parts();
   submits(form, async () => {
-    const { account, plan, minute, day, label } = form.elements;
+    const { account, plan, minute, day, label, quotaHeaders } = form.elements;
     const wanted = {};
     if (account.value.trim()) wanted.account = account.value.trim();
     if (label.value.trim()) wanted.label = label.value.trim();
     if (plan.value) wanted.plan = plan.value;
+    if (quotaHeaders.value) wanted.quotaHeaders = quotaHeaders.value;
     if (plan.value === 'enterprise') Object.assign(wanted, { minute: Number(minute.value), day: Number(day.value) });
     wanted.scopes = [...form.querySelectorAll('[name=scope]:checked')].map((box) => box.value).join(',');
     reveal(await send('POST', 'keys', wanted));

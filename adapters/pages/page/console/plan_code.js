@@ -6,7 +6,7 @@ import { at } from './api.js';
 const url = () => new URL(at('faults'), location.origin).href.replaceAll("'", '%27');
 
 /** A text as a word of the shell. */
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** JSON as a value of Python. Only these three words differ, and they are outside of strings. */
 const python = (json) => json.replace(/"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g, (piece) =>

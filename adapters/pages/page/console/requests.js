@@ -3,9 +3,10 @@
 import { apiUrl, send } from './api.js';
 import { act, byId, copies, el, fill, setText, tell } from './dom.js';
 import { Detail, methodClass } from './detail.js';
-import { answerClass, count, millis, plural, statusText, timeOfDay, visible } from './format.js';
+import { answerClass, count, isPreference, millis, plural, statusText, timeOfDay, visible } from './format.js';
 import { rowOf, VirtualList } from './list.js';
-import { Search } from './search.js';
+import { quoted } from './plan_code.js';
+import { HeaderSearch, Search } from './search.js';
 
 /** Milliseconds between two notices of new requests to screen readers. */
 const NOTICE_MS = 5000;
@@ -22,7 +23,7 @@ const list = byId('list');
 /** The values of the filters. */
 const filters = {
   target: byId('filter-target'), method: byId('filter-method'), status: byId('filter-status'),
-  key: byId('filter-key'), hint: byId('filter-hint'), text: byId('filter-text'),
+  key: byId('filter-key'), hint: byId('filter-hint'), text: byId('filter-text'), header: byId('filter-header'),
 };
 
 let rule = '';
@@ -30,8 +31,11 @@ let rule = '';
 /** The search for the text of a filter; set by the panel. */
 let search = null;
 
+/** The search for the header of a filter; set by the panel. */
+let headers = null;
+
 const isFiltered = () =>
-  Boolean(filters.target.value || filters.method.value || filters.status.value || filters.key.value || filters.hint.checked || filters.text.value || rule);
+  Boolean(filters.target.value || filters.method.value || filters.status.value || filters.key.value || filters.hint.checked || filters.text.value || headers.condition || rule);
 
 function passes(record) {
   const status = record.status ? `${Math.floor(record.status / 100)}xx` : 'none';
@@ -41,6 +45,7 @@ function passes(record) {
     && (!filters.key.value || record.keyPrefix === filters.key.value)
     && (!filters.hint.checked || record.hints?.length > 0 || record.fault)
     && search.matches(record)
+    && headers.matches(record)
     && (!rule || record.hints?.includes(rule));
 }
 
@@ -49,14 +54,15 @@ function drawRow({ cells }, record) {
   setText(cells.time, timeOfDay(record.at));
   setText(cells.method, visible(record.method));
   cells.method.className = `method m-${methodClass(record.method)}`;
-  setText(cells.target, visible(record.target));
-  cells.target.title = visible(record.target);
+  const target = visible(record.mcp ? `${record.target} (tool ${record.mcp.tool})` : record.target);
+  setText(cells.target, target);
+  cells.target.title = target;
   const isPending = !record.status && !record.outcome;
   setText(cells.status, isPending ? '…' : statusText(asAnswer));
   cells.status.className = `status ${answerClass(record)}`;
   setText(cells.ms, millis(record.durationMs));
   setText(cells.key, record.keyPrefix ?? '–');
-  const marks = [record.fault && 'fault', ...(record.hints ?? [])].filter(Boolean);
+  const marks = [record.fault && (isPreference(record.fault) ? 'prefer' : 'fault'), ...(record.hints ?? [])].filter(Boolean);
   setText(cells.hint, marks.length > 1 ? `${visible(marks[0])} +${marks.length - 1}` : visible(marks[0] ?? ''));
   cells.hint.classList.toggle('is-fault', Boolean(record.fault));
 }
@@ -78,6 +84,7 @@ export class Requests {
     this.heldLast = 0;
     this.isFirst = true;
     search = new Search(() => this.refresh());
+    headers = new HeaderSearch(() => this.refresh());
     this.detail = new Detail(byId('detail'), {
       closed: () => this.close(),
       filtered: (hint) => { rule = hint; this.refilter(); },
@@ -89,13 +96,14 @@ export class Requests {
     });
     search.set('');
     this.wire();
-    setInterval(() => search.follow(this.feed), SEARCH_MS);
+    setInterval(() => [search, headers].forEach((one) => one.follow(this.feed)), SEARCH_MS);
     this.detail.show(null);
     feed.onChange(() => this.refresh());
   }
 
   wire() {
     filters.text.addEventListener('input', () => search.set(filters.text.value));
+    filters.header.addEventListener('input', () => headers.set(filters.header.value));
     for (const filter of Object.values(filters)) filter.addEventListener('input', () => this.refilter());
     list.addEventListener('scroll', () => this.onScroll());
     list.addEventListener('pointermove', () => this.onPointer());
@@ -123,7 +131,7 @@ export class Requests {
   }
 
   firstCommand(key) {
-    setText(byId('first-command'), `curl -s ${apiUrl}/pets -H "X-API-Key: ${key}"`);
+    setText(byId('first-command'), `curl -s ${quoted(`${apiUrl}/pets`)} -H "X-API-Key: ${key}"`);
   }
 
   /** Draws the panel from the feed. */
@@ -172,7 +180,7 @@ export class Requests {
   /** The filters as parameters of the sandbox, for the download. */
   query() {
     const { target, method, status, key } = filters;
-    const given = { target: target.value, method: method.value, key: key.value, hint: rule };
+    const given = { target: target.value, method: method.value, key: key.value, header: headers.condition, hint: rule };
     if (status.value !== 'none') given.status = status.value;
     const query = new URLSearchParams(Object.entries(given).filter(([, value]) => value)).toString();
     return query && `?${query}`;
@@ -277,8 +285,9 @@ export class Requests {
 
   unfilter() {
     rule = '';
-    for (const filter of [filters.target, filters.method, filters.status, filters.key, filters.text]) filter.value = '';
+    for (const filter of [filters.target, filters.method, filters.status, filters.key, filters.text, filters.header]) filter.value = '';
     search.set('');
+    headers.set('');
     filters.hint.checked = false;
     this.refilter();
   }
@@ -301,6 +310,7 @@ export class Requests {
       }
       rule = wanted.get('rule') ?? '';
       search.set(filters.text.value);
+      headers.set(filters.header.value);
       this.refilter();
     }
     this.wanted = name ? { id: name, sequence: Number(wanted.get('sequence')) } : null;
@@ -320,8 +330,9 @@ export class Requests {
       return;
     }
     if (!passes(record)) {
-      // Its body may have the text of the filter, and is not read so far.
+      // Its body may have the text of the filter, or it may have the header, and it is not read so far.
       search.admit(record);
+      headers.admit(record);
       if (passes(record)) this.refilter();
       else this.unfilter();
     }

@@ -54,6 +54,6 @@ export async function sendAgain(record) {
   return `The request was sent again: ${response.status}${sentWith}.`;
 }
 
-/** Whether the page can send a request again: browsers refuse some methods, and the policy of the page permits its own origin
+/** Returns whether the page can send a request again: browsers refuse some methods, and the policy of the page permits its own origin
  * only, so not an API on another listener. */
 export const maySendAgain = ({ method }) => !['CONNECT', 'TRACE', 'TRACK'].includes(method.toUpperCase()) && about.api === null;

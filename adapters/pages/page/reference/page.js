@@ -116,6 +116,8 @@ function plain(contract) {
 const petstore = ({ React, getSystem }) => ({
   fn: { opsFilter: search },
   statePlugins: {
+    // The original ignores the margin that keeps an operation below the search on narrow screens.
+    layout: { wrapActions: { scrollToElement: () => (element) => (element.firstElementChild ?? element).scrollIntoView() } },
     spec: {
       wrapActions: {
         updateJsonSpec: (update) => (document) => update(atThisAddress(withoutPrefills(document))),
@@ -280,8 +282,18 @@ function attend(dialog) {
 }
 
 const page = document.getElementById('page');
+
+/** The error that the address names, as long as the page has not moved to it. Swagger UI takes it for an operation, and adds a slash to
+ * the address. */
+let errorAhead = /^#\/?(errors.*)/.exec(location.hash)?.[1];
+
 const mend = () => {
   label(page);
+  // The operations stand above the codes of errors, so the page moves once they are there.
+  if (errorAhead && page.querySelector('.opblock')) {
+    location.replace(`#${errorAhead}`);
+    errorAhead = undefined;
+  }
   attend(page.querySelector('.dialog-ux .modal-ux'));
 };
 new MutationObserver(mend).observe(page, { childList: true, subtree: true });
@@ -303,10 +315,6 @@ SwaggerUIBundle({
   // No request goes to another origin, and the key is forgotten when the page closes.
   validatorUrl: null,
   persistAuthorization: false,
-  // The operations stand above the codes of errors, so the page moves once they are there.
-  onComplete: () => {
-    if (location.hash.startsWith('#errors')) document.getElementById(location.hash.slice(1))?.scrollIntoView();
-  },
   requestInterceptor: (request) => {
     if (prefix !== '' && !request.loadSpec) {
       const url = new URL(request.url, location.href);

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
+pub mod admin_channel;
 pub mod alternating;
 pub mod exposition;
+pub mod machine_clock;
 pub mod nodes;
 pub mod page;
 pub mod receiver;
@@ -22,9 +24,15 @@ pub use petstore_test_servers::free_port;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_petstore");
 
+/// The variable by which requests wait for a database as long as a busy machine may make them. For tests that are not about
+/// deadlines: the default would refuse a request whose new connection waits for a processor.
+pub const PATIENT: (&str, &str) = ("PETSTORE_STORE_TIMEOUT", "30s");
+
 /// A temporary folder, optionally with a server in it. At the end of the test the server is killed and the folder
 /// removed.
 pub struct Site {
+    /// The binary that it runs.
+    pub program: PathBuf,
     pub folder: PathBuf,
     pub port: u16,
     pub server: Option<Child>,
@@ -37,7 +45,7 @@ impl Site {
         let folder = std::env::temp_dir().join(format!("petstore-{name}-{process}-{count}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
-        Self { folder, port: free_port(), server: None }
+        Self { program: BINARY.into(), folder, port: free_port(), server: None }
     }
 
     /// Creates a folder with a running server.
@@ -48,7 +56,7 @@ impl Site {
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(&self.program);
         command
             .args(args)
             .current_dir(&self.folder)

@@ -7,12 +7,12 @@
 
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
+
+use petstore_test_servers::system::{own_group, set_mode, symlink};
 
 use super::{BINARY, Site, free_port, tools};
 
@@ -171,7 +171,7 @@ impl Shell {
         fs::create_dir(&own).unwrap();
         for (name, script) in &surroundings.programs {
             fs::write(own.join(name), script).unwrap();
-            fs::set_permissions(own.join(name), Permissions::from_mode(0o755)).unwrap();
+            set_mode(own.join(name), 0o755);
         }
         let folders = [own, Path::new(BINARY).parent().unwrap().to_owned(), programs(".venv/bin")];
         let folders = folders.into_iter().chain([programs("node_modules/.bin")]);
@@ -179,7 +179,7 @@ impl Shell {
         let path = std::env::join_paths(folders.chain(std::env::split_paths(&path))).unwrap();
         let (out, errors) = (site.folder.join(".printed"), site.folder.join(".errors"));
         let mut command = Command::new("sh");
-        command.args(["-c", script]).current_dir(&site.folder).process_group(0);
+        own_group(command.args(["-c", script]).current_dir(&site.folder));
         // Temporary files of the page's commands are in the folder, so they are removed with it.
         command.env("PATH", path).env("TMPDIR", &site.folder);
         command.envs(surroundings.variables.iter().map(|(name, value)| (name, value)));

@@ -83,6 +83,11 @@ impl Receiver {
         self.inbox.delivered.lock().unwrap().clone()
     }
 
+    /// Returns the requests that arrived since the last call, and keeps none of them.
+    pub fn take(&self) -> Vec<Delivered> {
+        std::mem::take(&mut *self.inbox.delivered.lock().unwrap())
+    }
+
     /// Waits for a number of requests, and returns all.
     pub fn wait(&self, count: usize) -> Vec<Delivered> {
         self.wait_until(|delivered| delivered.len() >= count)

@@ -3,7 +3,7 @@
 #[path = "../../../../tests/skips.rs"]
 pub mod skips;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Returns the folder into which `tests/tools/install` installs.
@@ -19,6 +19,15 @@ pub fn python(program: &str) -> PathBuf {
 /// Returns a program of the Node packages, such as `redocly`.
 pub fn node(program: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(program)
+}
+
+/// Returns whether a file or a folder of a tool exists. If not, reports a skipped test, or fails the test under `CI=true`.
+pub fn has(path: &Path) -> bool {
+    let exists = path.exists();
+    if !exists {
+        skips::skip(&format!("there is no {}", path.display()));
+    }
+    exists
 }
 
 /// Returns whether a program can be started. If not, reports a skipped test, or fails the test under `CI=true`.

@@ -8,9 +8,11 @@ mod c;
 mod generated;
 mod go;
 mod java;
+mod mcp;
 mod patterns;
 mod php;
 mod python;
+mod quotas;
 mod ruby;
 mod typescript;
 

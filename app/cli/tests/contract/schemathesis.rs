@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -27,6 +26,10 @@ const EXAMPLES: &str = "50";
 /// The number of examples for nodes on one database.
 const EXAMPLES_ON_NODES: &str = "15";
 
+/// The number of examples with the contract in OpenAPI 3.2. It is derived from the one of the long runs, so this run is short: it
+/// shows that the form is read, the events of the stream included.
+const EXAMPLES_OF_3_2: &str = "5";
+
 /// The number of operations that need not succeed in a run with so few examples, such as the deletion of a category:
 /// all categories of the examples may have pets.
 const MISSED_MAX: u64 = 3;
@@ -34,11 +37,26 @@ const MISSED_MAX: u64 = 3;
 /// A quota that no run exhausts.
 const UNLIMITED: &str = "2147483647";
 
+/// The plan of a key with that quota.
+const UNLIMITED_PLAN: [&str; 6] = ["--plan", "enterprise", "--minute", UNLIMITED, "--day", UNLIMITED];
+
 /// The scopes of the keys.
 const SCOPES: &[&str] = &["--scopes", "read,write,webhooks"];
 
 /// The network of the receiver in `hooks.py`.
 const LOOPBACK: &str = "127.0.0.0/8";
+
+/// The contract that a run reads.
+#[derive(Clone, Copy)]
+enum Contract {
+    /// The one that the server has at a path.
+    Served(&'static str),
+    /// The one of the server after a change.
+    Changed(fn(&mut Value)),
+}
+
+/// The contract in the form that is written by hand.
+const WRITTEN: Contract = Contract::Served("/openapi.yaml");
 
 /// A run: its name and its findings.
 struct Run {
@@ -53,8 +71,8 @@ struct Run {
 type Answers = BTreeMap<String, BTreeMap<u64, usize>>;
 
 impl Run {
-    /// Serves a shop with a few pets, creates a key, and runs schemathesis with the server's contract or another one.
-    fn of(name: &str, key: &[&str], args: &[&str], other: Option<fn(&mut Value)>) -> Self {
+    /// Serves a shop with a few pets, creates a key, and runs schemathesis with a contract.
+    fn of(name: &str, key: &[&str], args: &[&str], contract: Contract) -> Self {
         let mut site = Site::new(&format!("schemathesis-{name}"));
         // The limit of the address is raised, because many requests have no valid key.
         let served =
@@ -64,25 +82,28 @@ impl Run {
             .run(&[&["keys", "create", "--quiet", "--admin-socket", "petstore.sock"], SCOPES, key].concat());
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
         let secret = String::from_utf8(created.stdout).unwrap();
-        Self::against(site.port, name, &secret, args, other)
+        Self::against(site.port, name, &secret, args, contract)
     }
 
     /// Runs schemathesis against a server that runs.
-    fn against(port: u16, name: &str, secret: &str, args: &[&str], other: Option<fn(&mut Value)>) -> Self {
+    fn against(port: u16, name: &str, secret: &str, args: &[&str], contract: Contract) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis").join(name);
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         let (log, report, events) =
             (folder.join("output.txt"), folder.join("report.json"), folder.join("events.ndjson"));
         let origin = format!("http://127.0.0.1:{port}");
-        let mut contract = format!("{origin}/openapi.yaml");
-        if let Some(change) = other {
-            let served = Client::connect(port, "").unwrap().ask("GET", "/openapi.json", "", "").unwrap();
-            let mut document = serde_json::from_str(&served.body).unwrap();
-            change(&mut document);
-            contract = folder.join("contract.json").display().to_string();
-            std::fs::write(&contract, document.to_string()).unwrap();
-        }
+        let contract = match contract {
+            Contract::Served(path) => format!("{origin}{path}"),
+            Contract::Changed(change) => {
+                let served = Client::connect(port, "").unwrap().ask("GET", "/openapi.json", "", "").unwrap();
+                let mut document = serde_json::from_str(&served.body).unwrap();
+                change(&mut document);
+                let changed = folder.join("contract.json");
+                std::fs::write(&changed, document.to_string()).unwrap();
+                changed.display().to_string()
+            }
+        };
         let out = File::create(&log).unwrap();
         Command::new(tools::python("schemathesis"))
             .args(["run", &contract, "--url", &format!("{origin}/v1"), "--no-color"])
@@ -110,6 +131,11 @@ impl Run {
 
     /// Checks that the run is complete and has found no fault.
     fn found_nothing(&self) {
+        self.found_nothing_in(&["examples", "coverage", "fuzzing", "stateful"]);
+    }
+
+    /// Checks that the run is complete, with these phases, and has found no fault.
+    fn found_nothing_in(&self, phases: &[&str]) {
         let Self { name, report, output, folder, .. } = self;
         println!("seed {name}: {} cases", report["test_cases"]["generated"]);
         let clean = report["exit_code"] == 0
@@ -118,8 +144,7 @@ impl Run {
             && report["errors"].as_array().is_some_and(Vec::is_empty)
             && report["test_cases"]["errored"] == 0
             && report["operations"]["tested"] == report["operations"]["total"];
-        let phases = report["phases"].as_object().unwrap();
-        let complete = phases.values().all(|phase| phase["status"] == "success");
+        let complete = phases.iter().all(|phase| report["phases"][phase]["status"] == "success");
         assert!(clean && complete, "seed {name}, kept in {}:\n{output}", folder.display());
     }
 
@@ -167,10 +192,8 @@ fn allowed_and_forbidden_requests_are_answered_as_the_contract_says() {
     let examples = std::env::var("PETSTORE_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| EXAMPLES.to_owned());
     let seeds = seeds();
     println!("seeds {}, {examples} examples", seeds.join(","));
-    let run = |seed: &str| {
-        let key = ["--plan", "enterprise", "--minute", UNLIMITED, "--day", UNLIMITED];
-        Run::of(seed, &key, &["--seed", seed, "--max-examples", &examples], None)
-    };
+    let run =
+        |seed: &str| Run::of(seed, &UNLIMITED_PLAN, &["--seed", seed, "--max-examples", &examples], WRITTEN);
     let runs: Vec<Run> = thread::scope(|scope| {
         let runs: Vec<_> = seeds.iter().map(|seed| scope.spawn(|| run(seed))).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
@@ -216,7 +239,7 @@ fn nodes_on_one_database_answer_as_the_contract_says() {
 fn run_against_nodes(count: usize, seed: &str, examples: &str) -> Option<Run> {
     let key_file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("schemathesis-webhook-key");
     std::fs::write(&key_file, "c2NoZW1hdGhlc2lzLXNjaGVtYXRoZXNpcy1zY2hlbWE=\n").unwrap();
-    std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    petstore_test_servers::system::set_mode(&key_file, 0o600);
     let webhooks = ["--webhook-allow", LOOPBACK, "--webhook-key-file", key_file.to_str().unwrap()];
     let args = [&["--demo", "20", "--address-limit", UNLIMITED], &webhooks[..]].concat();
     let nodes = Nodes::start(&format!("schemathesis-nodes-{count}"), count, &args)?;
@@ -226,7 +249,21 @@ fn run_against_nodes(count: usize, seed: &str, examples: &str) -> Option<Run> {
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
     let secret = String::from_utf8(created.stdout).unwrap();
     let (name, args) = (format!("{count}-nodes-{seed}"), ["--seed", seed, "--max-examples", examples]);
-    Some(Run::against(nodes.proxy.port, &name, &secret, &args, None))
+    Some(Run::against(nodes.proxy.port, &name, &secret, &args, WRITTEN))
+}
+
+#[test]
+fn the_contract_in_openapi_3_2_is_read_and_kept() {
+    if !tools::can_run(tools::python("schemathesis"), "--version") {
+        return;
+    }
+    let phases = ["examples", "fuzzing"];
+    let args = ["--seed", "1", "--max-examples", EXAMPLES_OF_3_2, "--phases", &phases.join(",")];
+    let run = Run::of("3.2", &UNLIMITED_PLAN, &args, Contract::Served("/openapi-3.2.yaml"));
+    run.found_nothing_in(&phases);
+    assert!(run.output.contains("Open API 3.2"), "{}", run.output);
+    let streams = run.answers.get("GET /events/stream").and_then(|statuses| statuses.get(&200));
+    assert!(streams.is_some(), "no stream was compared with the schema of its events: {:?}", run.answers);
 }
 
 #[test]
@@ -234,7 +271,7 @@ fn an_exhausted_plan_is_answered_as_the_contract_says() {
     if !tools::can_run(tools::python("schemathesis"), "--version") {
         return;
     }
-    let run = Run::of("free", &["--plan", "free"], &["--seed", "1", "--max-examples", "5"], None);
+    let run = Run::of("free", &["--plan", "free"], &["--seed", "1", "--max-examples", "5"], WRITTEN);
     run.found_nothing();
     let count = |status| run.answers.values().filter_map(|statuses| statuses.get(&status)).sum::<usize>();
     assert!(count(429) > 0, "the plan was never exhausted: {:?}", run.answers);
@@ -260,7 +297,7 @@ fn a_contract_that_the_server_violates_is_detected() {
         return;
     }
     let args = ["--seed", "1", "--phases", "examples"];
-    let run = Run::of("planted", &["--plan", "business"], &args, Some(plant));
+    let run = Run::of("planted", &["--plan", "business"], &args, Contract::Changed(plant));
     let found = |kind: &str, operation: &str| {
         let failures = run.report["failures"].as_array().into_iter().flatten();
         let mut operations = failures

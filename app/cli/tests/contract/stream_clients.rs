@@ -60,8 +60,11 @@ impl Running {
         let folder = shop.site.folder.join(format!("{script}-{port}"));
         std::fs::create_dir(&folder).unwrap();
         std::fs::copy(scripts().join(script), folder.join(script)).unwrap();
-        std::os::unix::fs::symlink(tools::folder().join("node_modules"), folder.join("node_modules"))
-            .unwrap();
+        petstore_test_servers::system::symlink(
+            tools::folder().join("node_modules"),
+            folder.join("node_modules"),
+        )
+        .unwrap();
         // Each client gets a key of a new account, because an account may have only five streams.
         let key =
             shop.site.run(&["keys", "create", "--plan", "business", "--quiet", "--db", &shop.db]).stdout;
@@ -69,7 +72,7 @@ impl Running {
         command.arg(script).current_dir(&folder).stdout(Stdio::piped());
         command.env("PETSTORE_URL", format!("http://127.0.0.1:{port}/v1"));
         command.env("PETSTORE_KEY", String::from_utf8(key).unwrap().trim()).env("AFTER", &shop.place);
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        petstore_test_servers::system::own_group(&mut command);
         let mut process = command.spawn().unwrap();
         let lines: Lines<BufReader<ChildStdout>> = BufReader::new(process.stdout.take().unwrap()).lines();
         let (number, numbers) = mpsc::channel();

@@ -61,6 +61,15 @@ fn the_reference_page_shows_the_contract_and_sends_real_requests() {
 }
 
 #[test]
+fn an_address_leads_to_its_place_on_the_reference_page() {
+    if !can_browse() {
+        return;
+    }
+    let (site, _) = shop("browser-places", &["--db", "memory"]);
+    run("places.mjs", &[("origin", &origin(&site))]);
+}
+
+#[test]
 fn the_policy_of_the_reference_page_blocks_foreign_content() {
     if !can_browse() {
         return;
@@ -118,6 +127,24 @@ fn the_console_keeps_its_address_edits_plans_and_sends_requests_again() {
     }
     let (site, key) = shop("browser-console-work", &["--sandbox", "--db", "memory"]);
     run("console_work.mjs", &[("origin", &origin(&site)), ("key", &key)]);
+}
+
+#[test]
+fn the_console_sets_what_one_test_or_one_client_sees() {
+    if !can_browse() {
+        return;
+    }
+    let (site, key) = shop("browser-console-scopes", &["--sandbox", "--db", "memory"]);
+    run("console_scopes.mjs", &[("origin", &origin(&site)), ("key", &key)]);
+}
+
+#[test]
+fn the_report_is_a_page_with_a_picture() {
+    if !can_browse() {
+        return;
+    }
+    let (site, key) = shop("browser-report", &["--sandbox", "--db", "memory"]);
+    run("report_page.mjs", &[("origin", &origin(&site)), ("key", &key)]);
 }
 
 /// The load can be set by `PETSTORE_CONSOLE_SECONDS`, `PETSTORE_CONSOLE_RATE` and `PETSTORE_CONSOLE_RATE_MIN`. The build for

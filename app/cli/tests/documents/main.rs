@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod agent_clients;
 mod browser;
 mod containers;
 mod events_in_rust;

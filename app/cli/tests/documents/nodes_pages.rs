@@ -10,7 +10,7 @@ use petstore_test_servers::Postgres;
 use serde_json::{Value, json};
 
 use crate::common::page::{Surroundings, run_in};
-use crate::common::{Client, Site, free_port, tools};
+use crate::common::{Client, PATIENT, Site, free_port, tools};
 
 /// The clients that write during the move.
 const CLIENTS: usize = 4;
@@ -64,6 +64,7 @@ fn around(cluster: &Postgres) -> Surroundings {
     Surroundings {
         ports: vec![(5432, cluster.port())],
         programs: vec![("sudo", sudo)],
+        variables: vec![(PATIENT.0, PATIENT.1.into())],
         ..Surroundings::default()
     }
 }
@@ -198,13 +199,14 @@ fn a_shop_moves_to_postgres_while_clients_write_and_no_acknowledged_change_is_lo
     let mut around = around(&cluster);
     around.ports.push((8080, port));
     let limit = i32::MAX.to_string();
-    around.variables = [
-        ("PETSTORE_INITIAL_KEY", &key),
-        ("PETSTORE_BUSINESS_MINUTE", &limit),
-        ("PETSTORE_BUSINESS_DAY", &limit),
-    ]
-    .map(|(name, value)| (name, value.into()))
-    .into();
+    around.variables.extend(
+        [
+            ("PETSTORE_INITIAL_KEY", &key),
+            ("PETSTORE_BUSINESS_MINUTE", &limit),
+            ("PETSTORE_BUSINESS_DAY", &limit),
+        ]
+        .map(|(name, value)| (name, value.into())),
+    );
     if let Ok(pets) = std::env::var("PETSTORE_MOVE_PETS") {
         around.texts.push(("demo = 1000", format!("demo = {pets}")));
     }

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{page, tools};
+use petstore_test_servers::system::symlink;
+
+use crate::common::{Site, page, tools};
 
 /// Runs a page, if its programs are installed.
 fn run(name: &str, programs: &[(PathBuf, &str)]) {
@@ -263,7 +265,34 @@ fn the_page_about_webhooks_works_as_printed() {
 
 #[test]
 fn an_agent_is_tested_as_its_page_says() {
-    run("agents.md", &[curl()]);
+    let text = fs::read_to_string(page::root().join("docs/agents.md")).unwrap();
+    for (file, before, package, between) in [
+        ("requirements.txt", "", "fastmcp", "=="),
+        ("package.json", "\"", "@modelcontextprotocol/sdk", "\": \""),
+    ] {
+        let pinned = fs::read_to_string(tools::folder().join(file)).unwrap();
+        let start = format!("{before}{package}{between}");
+        let version =
+            pinned.lines().find_map(|line| line.trim().strip_prefix(&start)).expect("it is installed");
+        let version = version.trim_end_matches([',', '"']);
+        let told = [format!("{package}=={version}`"), format!("{package}@{version}`")];
+        assert!(told.iter().any(|told| text.contains(told)), "the page names another version of {package}");
+    }
+    let has_packages = tools::has(&tools::python("fastmcp"))
+        && tools::has(&tools::folder().join("node_modules/@modelcontextprotocol/sdk"));
+    if !has_packages || !tools::can_run("curl", "--version") || !tools::can_run("node", "--version") {
+        return;
+    }
+    let site = Site::new("agents.md");
+    // Node looks for packages beside the program.
+    let modules = tools::folder().join("node_modules").canonicalize().unwrap();
+    symlink(modules, site.folder.join("node_modules")).unwrap();
+    page::run_in(&site, "agents.md", &page::Surroundings::default());
+}
+
+#[test]
+fn a_client_is_examined_as_its_page_says() {
+    run("exam.md", &[curl()]);
 }
 
 #[test]

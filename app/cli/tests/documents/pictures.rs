@@ -43,6 +43,7 @@ const PANELS: [Panel; 2] = [
             "Connecting",
             "DELETE",
             "Error code",
+            "Fault by Prefer",
             "GET",
             "HEAD",
             "PATCH",
@@ -51,6 +52,7 @@ const PANELS: [Panel; 2] = [
             "Planned fault",
             "Show all",
             "Show all of it",
+            "Tool (MCP)",
             // A part of a link that only wider screens have.
             "reference",
         ],
@@ -158,13 +160,34 @@ fn attribute<'tag>(tag: &'tag str, name: &str) -> &'tag str {
     between(tag, &format!("{name}=\""), "\"")
 }
 
+/// Returns the pictures of a document, each with its name.
+fn pictures_of(document: &'static str) -> Vec<(&'static str, String)> {
+    let text = read(document);
+    let pictures = text.split("<picture>").skip(1);
+    pictures.map(|rest| (document, rest.split("</picture>").next().unwrap().to_owned())).collect()
+}
+
+#[test]
+fn the_picture_of_an_exam_has_the_labels_of_its_page() {
+    let mut known = read("adapters/client-report/src/rules.rs");
+    for file in fs::read_dir(page::root().join("adapters/client-report/src/page")).unwrap() {
+        known += &fs::read_to_string(file.unwrap().path()).unwrap();
+    }
+    let shown = read("docs/pictures/exam.txt");
+    let gone: Vec<_> = shown.lines().filter(|label| !known.contains(label)).collect();
+    assert!(gone.is_empty(), "the picture exam has labels that the page has not: {gone:?}; {AGAIN}");
+    for label in ["Scenarios", "Verdict", "The command", "Time line", "Rules", "waits"] {
+        assert!(shown.lines().any(|line| line == label), "the picture exam has no {label}: {shown}");
+    }
+}
+
 #[test]
 fn each_picture_is_small_and_has_two_schemes_and_an_alternative_text() {
     let mut used = BTreeSet::new();
-    for document in DOCUMENTS {
-        let text = read(document);
+    let pictures: Vec<_> = DOCUMENTS.into_iter().flat_map(pictures_of).collect();
+    assert!(DOCUMENTS.into_iter().all(|document| pictures.iter().any(|(name, _)| *name == document)));
+    for (document, picture) in &pictures {
         let path = page::root().join(document);
-        let picture = between(&text, "<picture>", "</picture>");
         let (source, image) = picture.split_once("<img ").unwrap();
         assert_eq!(attribute(source, "media"), "(prefers-color-scheme: dark)", "{document}");
         let (light, dark) = (attribute(image, "src"), attribute(source, "srcset"));

@@ -31,7 +31,7 @@ fn the_sandbox_does_what_its_page_says() {
         let commands = commands(&run(&format!("curl -sSf http://{here}/docs")));
         let there = if apart.is_empty() { &here } else { &ops };
         for command in &commands {
-            assert!(command.contains(&format!(" http://{there}/sandbox/")), "{command}");
+            assert!(command.contains(&format!(" 'http://{there}/sandbox/")), "{command}");
         }
         let [reset, turn, advance, turn_back, plan, forget] = &commands[..] else { panic!("{commands:#?}") };
 

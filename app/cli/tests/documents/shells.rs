@@ -23,7 +23,7 @@ fn fish_completes_values_before_and_after_a_command() {
         ("serve --log ", &["errors", "off", "requests"]),
         ("keys create --plan ", &["business", "enterprise", "free", "pro"]),
         ("completions ", &["bash", "elvish", "fish", "powershell", "zsh"]),
-        ("--log errors ex", &["export"]),
+        ("--log errors ex", &["exam", "export"]),
     ];
     for (line, expected) in cases {
         let script = format!("source petstore.fish; complete -C 'petstore {line}'");

@@ -1,18 +1,11 @@
 //! Jumps of the machine's clock under a running server: an hour back, a day forward, and back again. Each jump admits
 //! at most the requests of one new window. In another test the clock is years ahead until the next start.
 
-use std::path::Path;
-
-use crate::common::{Client, Site, tools};
+use crate::common::machine_clock::{MachineClock, library};
+use crate::common::{Client, Site};
 
 /// The Free plan's requests a minute.
 const MINUTE: usize = 60;
-
-/// The path of libfaketime on Debian.
-const LIBRARIES: [&str; 2] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-];
 
 /// Returns the number of requests that are admitted before three are refused. The count ends after three refusals,
 /// because each is a strike.
@@ -31,28 +24,11 @@ fn admitted(site: &Site, key: &str) -> usize {
     admitted
 }
 
-/// The variables with which a server reads its time from a file.
-fn faked<'a>(library: &'a str, time: &'a Path) -> [(&'static str, &'a str); 5] {
-    [
-        ("LD_PRELOAD", library),
-        ("FAKETIME_TIMESTAMP_FILE", time.to_str().unwrap()),
-        ("FAKETIME_NO_CACHE", "1"),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-        ("TZ", "UTC"),
-    ]
-}
-
-/// Returns the path of libfaketime, if it is installed.
-fn library() -> Option<&'static str> {
-    let is_there = tools::can_run("faketime", "--version");
-    is_there.then(|| LIBRARIES.into_iter().find(|library| Path::new(library).exists()).expect("libfaketime"))
-}
-
 #[test]
 fn a_clock_that_was_years_ahead_has_no_effect_after_the_next_start() {
     let Some(library) = library() else { return };
     let mut site = Site::new("ahead");
-    let time = site.folder.join("time");
+    let clock = MachineClock::new(library, site.folder.join("time"));
     let mut key = String::new();
     for (moment, windows) in [
         ("2040-01-01 00:00:10", 1),
@@ -64,8 +40,8 @@ fn a_clock_that_was_years_ahead_has_no_effect_after_the_next_start() {
         ("2030-01-01 00:00:20", 0),
         ("2030-01-01 00:01:10", 1),
     ] {
-        std::fs::write(&time, format!("@{moment}")).unwrap();
-        site.serve(&[], &faked(library, &time));
+        clock.set(&format!("@{moment}"));
+        site.serve(&[], &clock.variables());
         if key.is_empty() {
             let made = site.run(&["keys", "create", "--plan", "free", "--quiet"]);
             key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
@@ -79,10 +55,10 @@ fn a_clock_that_was_years_ahead_has_no_effect_after_the_next_start() {
 fn a_clock_that_steps_admits_at_most_one_new_window() {
     let Some(library) = library() else { return };
     let mut site = Site::new("clock");
-    let time = site.folder.join("time");
-    let set = |moment: &str| std::fs::write(&time, format!("@{moment}")).unwrap();
+    let clock = MachineClock::new(library, site.folder.join("time"));
+    let set = |moment: &str| clock.set(&format!("@{moment}"));
     set("2030-01-01 23:58:10");
-    site.serve(&[], &faked(library, &time));
+    site.serve(&[], &clock.variables());
     let made = site.run(&["keys", "create", "--plan", "free", "--quiet"]);
     let key = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     assert_eq!(admitted(&site, &key), MINUTE);

@@ -1,10 +1,9 @@
 //! Commands, exit codes, the first key, signals.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
+use petstore_test_servers::system::{has_mode, os_text};
 use serde_json::Value;
 
 use crate::common::{Client, Site};
@@ -22,8 +21,7 @@ fn json(output: &Output) -> Value {
 fn the_first_key_is_printed_once_and_keys_are_administered_through_the_socket() {
     let site = Site::served("keys", &[]);
     assert_eq!(site.printed().matches("pet_").count(), 1);
-    let mode = std::fs::metadata(site.folder.join("petstore.db.sock")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    assert!(has_mode(site.folder.join("petstore.db.sock"), 0o600));
     assert_eq!(site.run(&["healthcheck"]).status.code(), Some(0));
 
     let created =
@@ -81,7 +79,7 @@ fn a_flag_may_come_before_the_command_that_it_belongs_to() {
 #[test]
 fn failures_have_a_reason_and_an_exit_code() {
     let site = Site::new("faults");
-    let cases: [(&[&str], i32, &str); 26] = [
+    let cases: [(&[&str], i32, &str); 32] = [
         (&["keys", "show", ""], 2, "expected a key's id"),
         (&["healthcheck", "--listen", "127.0.0.1:1"], 1, "127.0.0.1:1: no server listens there"),
         (&["reload"], 1, "no server listens at petstore.db.sock: name its --admin-socket or --db"),
@@ -95,6 +93,24 @@ fn failures_have_a_reason_and_an_exit_code() {
             &["check-config", "--tls-cert", "no.pem", "--tls-key", "no.key"],
             2,
             "no.pem cannot be read: No such file",
+        ),
+        (&["check-config", "--db", "no/where.db"], 1, "no/where.db cannot be opened: No such file"),
+        (&["check-config", "--db", "."], 1, ". is a folder: name a data file in it"),
+        (&["check-config", "--db", "/etc/passwd"], 1, "/etc/passwd is not the data file of a petstore"),
+        (
+            &["check-config", "--db", "memory", "--admin-socket", "no/s"],
+            1,
+            "the folder of no/s does not exist",
+        ),
+        (
+            &["check-config", "--initial-key-file", "petstore.db"],
+            2,
+            "initial-key-file is the data file, over which",
+        ),
+        (
+            &["--db", "shop.db", "--initial-key-file", "shop.db-wal"],
+            2,
+            "initial-key-file is a part of the data file",
         ),
         (&["keys", "update", "1"], 2, "nothing to change: give at least one of --scopes, --expires, --label"),
         (&["accounts", "update", "zoo"], 2, "nothing to change: give at least one of --plan"),
@@ -157,7 +173,7 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     std::fs::remove_file(site.folder.join("key")).unwrap();
     site.serve(&["--initial-key-file", "key"], &[]);
     let file = site.folder.join("key");
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(has_mode(&file, 0o600));
     assert!(std::fs::read_to_string(file).unwrap().starts_with("pet_"));
     assert_eq!(site.printed(), "");
 
@@ -204,8 +220,8 @@ fn a_first_key_that_is_written_to_a_file_or_given_is_not_printed() {
     assert!(text(&refused.stderr).contains("/dev/null is not a regular file"), "{}", text(&refused.stderr));
 
     let wrong = Site::new("wrong");
-    let no_text = OsStr::from_bytes(b"pet_\xff");
-    for (key, why) in [(OsStr::new("secret"), "is not a key"), (no_text, "is not UTF-8")] {
+    let no_text = os_text(b"pet_\xff");
+    for (key, why) in [(OsStr::new("secret"), "is not a key"), (&no_text, "is not UTF-8")] {
         let refused = wrong.command(&[]).env("PETSTORE_INITIAL_KEY", key).output().unwrap();
         let message = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2));

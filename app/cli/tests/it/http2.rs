@@ -3,6 +3,7 @@
 mod abandoned_streams;
 mod frames;
 mod heads;
+mod mcp;
 mod planned_faults;
 mod stalled_clients;
 

@@ -2,14 +2,12 @@
 //! server, and print for people and for programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
+use petstore_test_servers::system::{is_root, run_as};
 use serde_json::{Value, json};
 
-use crate::common::{BINARY, Client, Site};
+use crate::common::{BINARY, Client, Site, admin_channel};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -196,8 +194,9 @@ fn a_second_rotation_gives_a_key_with_a_full_lifetime() {
 #[test]
 fn a_missing_key_or_account_is_named_with_exit_code_1() {
     let site = Site::served("not-there", &["--db", "memory"]);
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["keys", "show", "99"], "key 99 does not exist"),
+        (&["keys", "show", "18446744073709551616"], "key 18446744073709551616 does not exist"),
         (&["keys", "revoke", "pet_nobody00"], "key pet_nobody00 does not exist"),
         (&["keys", "rotate", "x"], "key x does not exist"),
         (&["keys", "update", "99", "--label", "x"], "key 99 does not exist"),
@@ -213,6 +212,9 @@ fn a_missing_key_or_account_is_named_with_exit_code_1() {
     }
 }
 
+/// The number of the user `nobody`.
+const NOBODY: u32 = 65_534;
+
 /// Runs a command as the user `nobody`, who may read and run the binary but owns no file.
 fn as_nobody(site: &Site, args: &[&str]) -> Output {
     let binary = site.folder.join("petstore");
@@ -222,8 +224,8 @@ fn as_nobody(site: &Site, args: &[&str]) -> Output {
         let copied = Command::new("cp").arg(BINARY).arg(&binary).status();
         assert!(copied.unwrap().success());
     }
-    let nobody = 65_534;
-    Command::new(binary).args(args).current_dir(&site.folder).uid(nobody).gid(nobody).output().unwrap()
+    let mut command = Command::new(binary);
+    run_as(command.args(args).current_dir(&site.folder), NOBODY, NOBODY).output().unwrap()
 }
 
 /// Returns the log of a server in memory until it serves, and ends the server.
@@ -245,7 +247,7 @@ fn until_served(command: &mut Command) -> String {
 #[test]
 fn another_user_is_refused_with_the_reason() {
     let mut site = Site::new("permission");
-    if std::fs::metadata(&site.folder).unwrap().uid() != 0 {
+    if !is_root() {
         crate::common::tools::skips::skip("what another user is told is tried as root");
         return;
     }
@@ -264,9 +266,8 @@ fn another_user_is_refused_with_the_reason() {
         why.contains("Permission denied") && why.contains("name another file with --db, or use --db memory"),
         "{why}"
     );
-    let log = until_served(
-        Command::new(site.folder.join("petstore")).uid(65_534).gid(65_534).current_dir(&site.folder),
-    );
+    let mut command = Command::new(site.folder.join("petstore"));
+    let log = until_served(run_as(command.current_dir(&site.folder), NOBODY, NOBODY));
     assert!(log.contains("no admin socket: petstore.sock cannot be opened: Permission denied"), "{log}");
 
     site.stop();
@@ -337,7 +338,7 @@ fn a_command_without_a_server_names_the_file_that_it_changed() {
 
 /// Returns the server's answer to these bytes at its admin socket.
 fn asked(site: &Site, bytes: &[u8]) -> String {
-    let mut stream = UnixStream::connect(site.folder.join("petstore.sock")).unwrap();
+    let mut stream = admin_channel::connect(site.folder.join("petstore.sock"));
     stream.write_all(bytes).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();

@@ -1,6 +1,7 @@
 //! A sandbox: resets in milliseconds, an adjustable clock, planned failures, sinks for webhooks.
 
 mod access;
+mod baseline;
 mod changed_answers;
 mod clock;
 mod deliveries;
@@ -80,9 +81,10 @@ impl Sandbox {
         let mut stream = TcpStream::connect(("127.0.0.1", self.site.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let length = body.len();
+        let kind = if headers.contains("content-type: ") { "" } else { "content-type: application/json\r\n" };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\
-             content-type: application/json\r\n{headers}\r\n{body}"
+             {kind}{headers}\r\n{body}"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();

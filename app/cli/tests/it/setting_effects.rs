@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::child_process;
-use crate::common::{Answer, Client, Site};
+use crate::common::{Answer, Client, PATIENT, Site};
 
 /// A case, and the settings whose effect it shows.
 type Case = (&'static [&'static str], fn());
@@ -45,7 +45,7 @@ const CASES: &[Case] = &[
     (&["gzip"], serving::gzip),
     (&["tls-cert", "tls-key"], serving::tls),
     (&["enforce-sunset"], serving::the_sunset),
-    (&["sandbox", "sandbox-anywhere"], serving::the_sandbox),
+    (&["sandbox", "sandbox-anywhere", "sandbox-shop"], serving::the_sandbox),
     (&["sandbox-journal", "sandbox-journal-bytes", "sandbox-journal-body"], bounds::the_journal),
     (&["free-minute", "free-day", "pro-minute", "pro-day", "business-minute", "business-day"], bounds::plans),
     (&["idempotency-life", "idempotency-max"], bounds::retries),
@@ -116,7 +116,7 @@ impl Trial {
     fn with(name: &str, args: &[&str]) -> Self {
         let mut site = Site::new(&format!("acts-{name}"));
         let key = site.new_key();
-        site.serve(args, &[("PETSTORE_INITIAL_KEY", &key)]);
+        site.serve(args, &[("PETSTORE_INITIAL_KEY", &key), PATIENT]);
         Self { site, key }
     }
 

@@ -1,8 +1,6 @@
 //! The Debian package on temporary copies of this machine, with and without systemd; and the settings in the container
 //! image.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -93,7 +91,7 @@ fn without_cargo_deb_the_build_names_it_and_stops() {
     let site = Site::new("no-cargo-deb");
     let cargo = site.folder.join("cargo");
     std::fs::write(&cargo, "#!/bin/sh\necho \"$1\" >>\"${0%/*}/calls\"\nexit 101\n").unwrap();
-    std::fs::set_permissions(&cargo, Permissions::from_mode(0o755)).unwrap();
+    petstore_test_servers::system::set_mode(&cargo, 0o755);
     let path = std::env::var("PATH").unwrap();
     let packed = Command::new("bash")
         .arg(workspace().join("app/package/deb"))

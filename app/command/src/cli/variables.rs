@@ -2,9 +2,9 @@
 
 use crate::settings::{DB_PASSWORD_VARIABLES, INITIAL_KEY_VARIABLE, meant};
 
-/// Variables of API clients, which are not settings. Examples in the contract use both variables, and `petstore events`
-/// reads both.
-const OF_CLIENTS: [&str; 2] = ["PETSTORE_URL", "PETSTORE_KEY"];
+/// Variables of API clients, which are not settings. Examples in the contract use the first two, and `petstore events` reads
+/// them. An exam gives all of them to its command.
+const OF_CLIENTS: [&str; 3] = ["PETSTORE_URL", "PETSTORE_KEY", "PETSTORE_MCP"];
 
 /// The prefix of every variable of the petstore.
 const PREFIX: &str = "PETSTORE_";

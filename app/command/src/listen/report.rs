@@ -31,7 +31,7 @@ struct AttemptLine<'a> {
     status_code: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'static str>,
-    /// The reason why the body of the answer was not read to its end.
+    /// The reason why the answer was not read to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     response_cut: Option<&'static str>,
     duration_ms: u128,
@@ -151,7 +151,7 @@ mod tests {
                 second,
                 "500: failed (3 ms); attempt 2 of 10, the next one in 1 s; it answered: no\\u{a}\\u{1b}[2J",
             ),
-            (cut(AnswerCut::TooLong), None, "200 (3 ms); the body of the answer is longer than is read"),
+            (cut(AnswerCut::TooLong), None, "200 (3 ms); the answer is longer than is read"),
             (
                 outcome(Some(AttemptError::ConnectFailed), None, ""),
                 None,

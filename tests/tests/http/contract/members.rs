@@ -87,3 +87,39 @@ fn a_body_has_the_members_that_a_client_can_set() {
         assert_eq!(names(&schema(body)["properties"]), expected, "{body}");
     }
 }
+
+/// In the body of a PATCH null deletes an optional member; no other member and no other body has null.
+#[test]
+fn an_optional_member_is_nullable_in_a_patch() {
+    for (resource, bodies, patch, optional) in [
+        (
+            "Pet",
+            ["NewPet", "PetReplacement"].as_slice(),
+            "PetUpdate",
+            all::<Pet>(|member| member.is_optional),
+        ),
+        (
+            "Category",
+            &["NewCategory", "CategoryReplacement"],
+            "CategoryUpdate",
+            all::<Category>(|member| member.is_optional),
+        ),
+        ("Order", &["NewOrder"], "OrderUpdate", all::<Order>(|member| member.is_optional)),
+    ] {
+        assert_eq!(nullable(patch), optional, "{patch}");
+        for other in bodies.iter().chain([&resource]) {
+            assert_eq!(nullable(other), BTreeSet::new(), "{other}");
+        }
+    }
+}
+
+/// The members of a schema that may be null.
+fn nullable(name: &str) -> BTreeSet<&'static str> {
+    let properties = schema(name)["properties"].as_object().expect("a schema of an object");
+    let is_nullable = |property: &'static Value| resolved(property)["nullable"] == true;
+    properties
+        .iter()
+        .filter(|(_, property)| is_nullable(property))
+        .map(|(member, _)| member.as_str())
+        .collect()
+}

@@ -85,11 +85,11 @@ async fn categories(shop: &Shop) {
     for (name, description) in
         [(FULL_CATEGORY.1, about("Loyal and always hungry.")), ("Cat", None), ("Reptile", None)]
     {
-        let new = NewCategory { name: CategoryName::parse(name).unwrap(), description };
+        let new = NewCategory { description, ..NewCategory::new(CategoryName::parse(name).unwrap()) };
         shop.service.create_category(new, None).await.unwrap();
     }
     let description = Patch::Set(about("Quiet and fond of the sun.").unwrap());
-    let patch = CategoryPatch { name: None, description };
+    let patch = CategoryPatch { description, ..CategoryPatch::default() };
     let id = CategoryId::new(EMPTY_CATEGORY).unwrap();
     shop.service.update_category(id, patch, Precondition::None).await.unwrap();
 }
@@ -133,7 +133,7 @@ async fn orders(shop: &Shop) {
     let date = |text| Patch::Set(Timestamp::parse(text).unwrap());
     for (id, patch) in [
         (COMPLETE_ORDER, OrderPatch { complete: Some(true), ..OrderPatch::default() }),
-        (ORDER, OrderPatch { ship_date: date("2026-12-01T08:30:00Z"), complete: None }),
+        (ORDER, OrderPatch { ship_date: date("2026-12-01T08:30:00Z"), ..OrderPatch::default() }),
     ] {
         shop.service.update_order(OrderId::new(id).unwrap(), patch, Precondition::None).await.unwrap();
     }

@@ -27,12 +27,7 @@ pub(super) fn simulate(shop: &Shop, test: impl AsyncFnOnce(&LocalServer)) {
 /// Adds an event to the log.
 pub(super) async fn change(shop: &Shop, number: usize) {
     let name = CategoryName::parse(&format!("Category {number}")).unwrap();
-    shop.service
-        .create_category(NewCategory { name, description: None }, None)
-        .await
-        .unwrap()
-        .result
-        .unwrap();
+    shop.service.create_category(NewCategory::new(name), None).await.unwrap().result.unwrap();
 }
 
 /// A client that reads one stream.

@@ -13,6 +13,7 @@ use super::OperationCall;
 use crate::response::answer::Answer;
 use crate::wire::EntityTag;
 use crate::wire::error::{ApiError, Code, Detail};
+use crate::wire::new_order;
 
 /// A rejection or failure that has a response.
 pub(super) trait Refuse {
@@ -135,16 +136,21 @@ impl Refuse for DeleteCategoryRejection {
 }
 
 impl Refuse for PlaceOrderRejection {
-    fn answer(self, _call: &OperationCall<'_>) -> Answer {
+    fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
             Self::UnknownPet(id) => unknown("Pet", id.get()),
             Self::PetNotAvailable { status } => conflict(
                 Code::PetNotAvailable,
-                format!("The pet is {status}; only an available pet can be ordered."),
+                format!("{} is {status}; only an available pet can be ordered.", ordered_pet(call)),
             ),
-            Self::InsufficientStock { left } => insufficient(left),
+            Self::InsufficientStock { left } => insufficient(&ordered_pet(call), left),
         }
     }
+}
+
+/// Returns the pet that an order names. A kept answer does not have it, and the body of each repetition does.
+fn ordered_pet(call: &OperationCall<'_>) -> String {
+    new_order(call.body).map_or_else(|_| "The pet".to_owned(), |new| format!("Pet {}", new.pet_id.get()))
 }
 
 impl Refuse for UpdateOrderRejection {
@@ -180,10 +186,13 @@ impl Refuse for AdjustStockRejection {
     fn answer(self, call: &OperationCall<'_>) -> Answer {
         match self {
             Self::NotFound => call.not_found().into(),
-            Self::InsufficientStock { left } => insufficient(left),
+            Self::InsufficientStock { left } => insufficient(&call.subject(), left),
             Self::AboveMaximum { stock } => {
                 let max = StockLevel::MAX;
-                let message = format!("The stock is {stock} and can be raised to at most {max}.");
+                let message = format!(
+                    "{} has a stock of {stock}, which can be raised to at most {max}.",
+                    call.subject()
+                );
                 let detail = Detail {
                     field: "delta".to_owned(),
                     code: "out_of_range",
@@ -212,8 +221,8 @@ fn name_taken(other: u64) -> Answer {
     )
 }
 
-fn insufficient(left: u64) -> Answer {
-    conflict(Code::InsufficientStock, format!("The stock does not suffice; units left: {left}."))
+fn insufficient(pet: &str, left: u64) -> Answer {
+    conflict(Code::InsufficientStock, format!("{pet} has too few free units; units left: {left}."))
 }
 
 fn complete(call: &OperationCall<'_>) -> Answer {

@@ -2,7 +2,7 @@
 //! name the fault.
 
 use super::*;
-use crate::sandbox::bodies::clock_change;
+use crate::sandbox::bodies::{WantedClock, wanted_clock};
 use crate::sandbox::fault_json::render_plan;
 use crate::woven::both;
 
@@ -38,6 +38,7 @@ const WORDS: &[&str] = &[
     "\"set\":\"2030-12-05T00:00:00Z\"",
     "\"advance\":\"",
     "\"freeze\":false",
+    "\"freezeFor\":\"pet_abcdefgh\"",
     "\"",
     "1",
     "0",
@@ -65,8 +66,8 @@ fn check(body: &[u8]) {
         }
         Err(error) => assert!(error.code == Code::InvalidJson || !error.details.is_empty()),
     }
-    match clock_change(body) {
-        Ok(change) => assert!(change.time.is_some() || change.freeze.is_some()),
+    match wanted_clock(body) {
+        Ok(WantedClock { change, .. }) => assert!(change.time.is_some() || change.freeze.is_some()),
         Err(error) => assert!(error.code == Code::InvalidJson || !error.details.is_empty()),
     }
 }

@@ -3,7 +3,8 @@
 use hyper::header::HeaderName;
 
 use super::super::fault_plan::RuleFilter;
-use super::super::fault_rules::{header_name, scope_key, scope_value};
+use super::super::fault_rules::header_name;
+use super::super::rule_scope::{scope_key, scope_value};
 use crate::wire::error::ApiError;
 use crate::wire::faults::FieldFault;
 use crate::wire::query::Parameters;

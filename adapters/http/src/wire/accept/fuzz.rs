@@ -1,5 +1,7 @@
 //! Media types: spellings that must be equivalent.
 
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+
 use super::*;
 use crate::woven::both;
 

@@ -90,3 +90,25 @@ fn each_member_of_a_body_is_taken() {
     assert_eq!(category_patch(&body(&category, &["id"])).ok(), Some(NewCategory::from(category).into()));
     assert_eq!(order_patch(&body(&order, &["id", "petId", "quantity"])).ok(), Some(OrderPatch::from(order)));
 }
+
+/// A patch changes only the members that it has; null deletes an optional one.
+#[test]
+fn a_patch_keeps_members_that_it_has_not_and_null_deletes_optional_ones() {
+    fn nulled<R: Members>(resource: &R, without: &[&str]) -> Vec<u8> {
+        let members = R::MEMBERS.iter().filter(|entry| !without.contains(&entry.member.json));
+        let members = members
+            .map(|entry| (entry.member.json.to_owned(), json((entry.get)(resource)).unwrap_or(Json::Null)));
+        Json::Object(members.collect()).to_string().into_bytes()
+    }
+    assert_eq!(pet_patch(b"{}").ok(), Some(PetPatch::default()));
+    assert_eq!(category_patch(b"{}").ok(), Some(CategoryPatch::default()));
+    assert_eq!(order_patch(b"{}").ok(), Some(OrderPatch::default()));
+    let (pet, category, order): (Pet, Category, Order) =
+        (sample(Sample::Least), sample(Sample::Least), sample(Sample::Least));
+    assert_eq!(pet_patch(&nulled(&pet, &["id"])).ok(), Some(NewPet::from(pet).into()));
+    assert_eq!(category_patch(&nulled(&category, &["id"])).ok(), Some(NewCategory::from(category).into()));
+    assert_eq!(
+        order_patch(&nulled(&order, &["id", "petId", "quantity"])).ok(),
+        Some(OrderPatch::from(order))
+    );
+}

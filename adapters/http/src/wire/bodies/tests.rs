@@ -108,7 +108,7 @@ fn patches_tell_absent_from_null() {
         "name not_nullable,categoryId not_nullable,status not_nullable,id read_only"
     );
 
-    assert_eq!(category_patch(b"{}"), Ok(CategoryPatch { name: None, description: Patch::Keep }));
+    assert_eq!(category_patch(b"{}"), Ok(CategoryPatch::default()));
     assert_eq!(category_patch(br#"{"description":null}"#).unwrap().description, Patch::Clear);
     let empty = category_patch(br#"{"description":""}"#).unwrap().description;
     assert_eq!(empty, Patch::Set(Description::parse("").unwrap()));
@@ -120,7 +120,7 @@ fn patches_tell_absent_from_null() {
     assert_eq!(order_patch(b"{}"), Ok(OrderPatch::default()));
     assert_eq!(
         order_patch(br#"{"shipDate":null,"complete":true}"#),
-        Ok(OrderPatch { ship_date: Patch::Clear, complete: Some(true) })
+        Ok(OrderPatch { ship_date: Patch::Clear, ..OrderPatch::new(Some(true)) })
     );
     assert_eq!(
         faults(order_patch(br#"{"complete":null,"id":7,"petId":1,"quantity":1,"x":1}"#)).join(","),

@@ -26,8 +26,7 @@ fn members_have_the_order_of_the_specification() {
     assert_eq!(text(render_pet(&rex().pet)), r#"{"name":"Rex","categoryId":1,"status":"available","id":10}"#);
     assert_eq!(text(render_item(&rex().item())), r#"{"petId":10,"quantity":1,"status":"available"}"#);
 
-    let mut dog =
-        Category { id: CategoryId::FIRST, name: CategoryName::parse("Dog").unwrap(), description: None };
+    let mut dog = Category::new(CategoryId::FIRST, CategoryName::parse("Dog").unwrap());
     assert_eq!(text(render_category(&dog)), r#"{"name":"Dog","id":1}"#);
     dog.description = Some(Description::parse("").unwrap());
     assert_eq!(text(render_category(&dog)), r#"{"name":"Dog","description":"","id":1}"#);
@@ -150,11 +149,7 @@ fn a_page_is_an_array_and_its_tag_depends_on_its_content() {
 fn items_of_pages_equal_single_responses() {
     let rex = rex();
     let dog = CategoryRecord {
-        category: Category {
-            id: CategoryId::FIRST,
-            name: CategoryName::parse("Dog").unwrap(),
-            description: None,
-        },
+        category: Category::new(CategoryId::FIRST, CategoryName::parse("Dog").unwrap()),
         version: Version::FIRST,
         pets: 1,
     };
@@ -210,9 +205,9 @@ proptest! {
     ) {
         let Ok(name) = CategoryName::parse(&name) else { return Ok(()) };
         let description = description.map(|text| Description::parse(&text).unwrap());
-        let shown = Category { id: CategoryId::FIRST, name: name.clone(), description: description.clone() };
+        let shown = Category { description: description.clone(), ..Category::new(CategoryId::FIRST, name.clone()) };
         let body = text(render_category(&shown));
-        let new = NewCategory { name, description };
+        let new = NewCategory { description, ..NewCategory::new(name) };
         prop_assert_eq!(bodies::new_category(&without(&body, &["id"])), Ok(new.clone()));
         prop_assert_eq!(bodies::category_replacement(body.as_bytes(), Some(shown.id)), Ok(new.into()));
     }

@@ -29,7 +29,7 @@ pub(super) fn package_at(place: &str, name: &str) -> PathBuf {
 }
 
 fn link(to: &Path, at: &Path) {
-    std::os::unix::fs::symlink(std::fs::canonicalize(to).unwrap(), at).unwrap();
+    petstore_test_servers::system::symlink(std::fs::canonicalize(to).unwrap(), at).unwrap();
 }
 
 /// Compiles a tour and runs it.

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-/** What `browser.rs` tells a script: the folder of the tools, and where things are. */
+/** The facts that `browser.rs` tells a script: the folder of the tools, and where things are. */
 export const told = JSON.parse(process.argv[2]);
 
 const require = createRequire(path.join(told.tools, 'package.json'));
@@ -49,7 +49,11 @@ export async function open(browser, options = DESK, origin = told.origin) {
     if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
-  page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on('requestfailed', async (request) => {
+    // Chromium ends a HEAD by an abort once it has the whole answer, because that has a length and no body.
+    if (request.method() === 'HEAD' && (await request.response())?.ok()) return;
+    faults.push(`failed: ${request.url()} ${request.failure()?.errorText}`);
+  });
   page.on('request', (request) => {
     requests.push(request);
     if (!request.url().startsWith(`${origin}/`)) faults.push(`another origin: ${request.url()}`);
@@ -72,7 +76,7 @@ export async function claim(name, prove) {
   console.log(`ok: ${name} (${Math.round(performance.now() - begun)} ms)`);
 }
 
-/** What axe-core finds, by all of its rules, in the page or in a part of it. */
+/** Returns the faults that axe-core finds, by all of its rules, in the page or in a part of it. */
 export async function axe(page, part = 'html') {
   await page.evaluate(axeSource);
   const { violations } = await page.evaluate((at) => window.axe.run(at, { resultTypes: ['violations'] }), part);

@@ -62,7 +62,7 @@ async function firstSteps(browser) {
   await claim('an empty sandbox says how to send the first request, and that command works', async () => {
     await page.getByRole('heading', { name: 'Waiting for the first request' }).waitFor();
     const command = page.locator('#first-command');
-    assert.match(await command.textContent(), new RegExp(`^curl -s ${told.origin}/v1/pets `));
+    assert.match(await command.textContent(), new RegExp(`^curl -s '${told.origin}/v1/pets' `));
     await page.getByRole('button', { name: 'Make a key and insert it' }).click();
     await until('the key is inserted', async () => !(await command.textContent()).includes('$KEY'));
     [secret] = /pet_\w+/.exec(await command.textContent());
@@ -287,6 +287,10 @@ async function controls(browser) {
     await visit(page, 'report');
     await page.locator('[data-rule=waits]', { hasText: 'broken' }).first().waitFor();
     await page.getByText(/rules? broken/).first().waitFor();
+    await page.locator('[data-rule=waits] .advice', { hasText: /Wait \d+ s, as Retry-After: \d+ said/ }).first().waitFor();
+    await page.locator('#report-key').selectOption(secret.slice(0, 12));
+    await until('the link names the key', async () =>
+      (await page.getByRole('link', { name: 'Open as a page' }).getAttribute('href')) === `sandbox/report?key=${secret.slice(0, 12)}`);
     await page.locator('[data-rule=waits] a').last().click();
     await page.locator('#detail .hints').getByRole('link', { name: 'waits' }).waitFor();
   });
@@ -342,7 +346,7 @@ await withBrowser(async (browser) => {
     const { page, context, faults } = await open(browser, DESK, told.ops);
     await page.goto(`${told.ops}/sandbox`);
     // The command is shown once the page has asked the server for the address of the API.
-    await page.locator('#first-command').filter({ hasText: `curl -s ${told.apart}/v1/pets ` }).waitFor();
+    await page.locator('#first-command').filter({ hasText: `curl -s '${told.apart}/v1/pets' ` }).waitFor();
     assert.equal(await page.getByRole('link', { name: 'API reference' }).getAttribute('href'), `${told.apart}/docs`);
     assert.equal((await fetch(`${told.apart}/sandbox`)).status, 404);
     assert.deepEqual(faults, []);

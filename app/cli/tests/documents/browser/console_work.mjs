@@ -23,7 +23,7 @@ const rows = (page) => page.locator('#list [role=option]');
 const title = (page) => page.locator('#detail #detail-title');
 const isLive = (page) => until('the stream is open', async () => (await page.locator('#live').textContent()) === 'Live');
 const colour = (locator) => locator.evaluate((element) => getComputedStyle(element).color);
-/** What a page should not have done; a page that is left ends its stream and its readings. */
+/** Returns the faults of a page; a page that is left ends its stream and its readings. */
 const without = (faults, ...expected) => faults.filter((fault) => !['net::ERR_ABORTED', ...expected].some((text) => fault.includes(text)));
 const planned = async () => (await sandbox('GET', 'faults')).faults.map(({ id, calls, acted, ...rule }) => rule);
 
@@ -175,6 +175,8 @@ async function plan(browser) {
       { when: 'after', drop: true }, { drop: true }, { status: 503, code: 'overloaded', retryAfter: 7, when: 'after' }, { status: 403, code: 'key_banned' },
       { body: 'slow', bytesPerSecond: 7 }, { body: 'truncate' }, { grow: true }, { exhaust: 'day' }, { latency: '1s', jitter: '2s', when: 'after' },
       { method: 'HEAD', route: '/pets', first: 3, latency: '5ms' },
+      { key: 'pet_4f', header: { name: 'x-test-id', value: ' orders.create' }, via: 'mcp', skip: 2, percent: 10, drop: true }, { via: 'http', grow: true },
+      ...[0, 90, null, 'soon', '120.5', { date: '+90s' }, { date: '-3600s' }].map((retryAfter) => ({ status: 429, retryAfter })),
     ];
     await sandbox('PUT', 'faults', { seed: 7, faults: all });
     const before = await planned();
@@ -188,7 +190,9 @@ async function plan(browser) {
     assert.equal((await sandbox('GET', 'faults')).seed, 7);
   });
   await claim('the plan is copied as a command and as programs that set it', async () => {
-    await sandbox('PUT', 'faults', { seed: 9, faults: [{ route: '/pets/{petId}', drop: true, first: 2 }] });
+    await sandbox('PUT', 'faults', { seed: 9, faults: [{ route: '/pets/{petId}', drop: true, first: 2 }, {
+      key: 'pet_4f', header: { name: 'x-test-id', value: "it's true, null" }, via: 'mcp', skip: 1, status: 503, retryAfter: null,
+    }, { status: 429, retryAfter: { date: '-5s' } }] });
     await visit(page, 'faults');
     const expected = await planned();
     for (const [name, program, flag] of [['curl', 'sh', '-ec'], ['Python', 'python3', '-c'], ['JavaScript', 'node', '--input-type=module']]) {

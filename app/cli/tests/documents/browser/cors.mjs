@@ -82,7 +82,7 @@ try {
   recorder.close();
 }
 
-/** What is in the shop that pages of other origins are none of the readers of. */
+/** The data of the shop, which pages of other origins cannot read. */
 async function pets() {
   const answer = await fetch(`${told.off}/v1/pets`, { headers: { authorization: `Bearer ${told.offKey}` } });
   assert.equal(answer.status, 200);

@@ -36,7 +36,7 @@ async function authorize(page) {
 const printed = (program, args, input) =>
   execFileSync(program, args, { input, encoding: 'utf8', env: { ...process.env, PETSTORE_KEY: told.key } });
 
-/** What runs a sample of each language. */
+/** The programs that run the samples, by language. */
 const RUNNERS = {
   curl: (text) => printed('sh', ['-c', `${text} -sS`]),
   Python: (text) => printed('python3', ['-'], text),

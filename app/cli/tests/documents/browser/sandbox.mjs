@@ -11,7 +11,7 @@ const outside = await proxy(told.origin, PREFIX);
 async function addresses(page) {
   const commands = await page.locator('#sandbox pre').allTextContents();
   assert.equal(commands.length, 6, commands.join('\n'));
-  return new Set(commands.map((command) => / (http.*)\/sandbox\/\w+$/.exec(command)[1]));
+  return new Set(commands.map((command) => / '(http.*)\/sandbox\/\w+'$/.exec(command)[1]));
 }
 
 try {

@@ -103,7 +103,7 @@ fn an_earlier_name_in_another_folder_is_refused_while_the_log_exists() {
     }
     // The file has all changes if it is opened under the other name, also through a linked folder. After this command
     // has closed the file, every name works.
-    std::os::unix::fs::symlink("other", site.folder.join("folder")).unwrap();
+    petstore_test_servers::system::symlink("other", site.folder.join("folder")).unwrap();
     let linked = site.run(&["export", "-", "--db", "folder/petstore.db"]);
     assert_eq!(linked.status.code(), Some(0), "{}", text(&linked.stderr));
     let keys = |db: &str| text(&site.run(&["keys", "list", "--db", db, "--json"]).stdout);
@@ -161,7 +161,7 @@ fn a_data_file_that_is_a_mount_is_refused_and_its_folder_named() {
     }
     std::fs::remove_file(site.folder.join(db)).unwrap();
     // A link to a mount is refused as well, and the message names the folder to mount.
-    std::os::unix::fs::symlink("data/mounted.db", site.folder.join("link.db")).unwrap();
+    petstore_test_servers::system::symlink("data/mounted.db", site.folder.join("link.db")).unwrap();
     std::fs::write(site.folder.join("data/mounted.db"), "").unwrap();
     let linked = mounted(&site, "host/petstore.db", "data/mounted.db", &["keys", "list", "--db", "link.db"]);
     assert!(refused(&linked).contains("is a mount of its own"));
@@ -205,4 +205,25 @@ fn a_file_that_is_served_in_one_mount_is_in_use_in_another() {
     assert!(why.contains(&format!("process {server} holds")), "{why}");
     let mut client = Client::connect(site.port, &site.printed_key()).unwrap();
     assert_eq!(client.ask("GET", "/v1/pets/1", "", "").unwrap().status, 200);
+}
+
+#[test]
+fn a_place_of_the_store_is_no_target_of_a_copy_where_its_folder_is_mounted_a_second_time() {
+    if !has_mounts() {
+        return;
+    }
+    let mut site = stocked("mounted-twice");
+    site.stop();
+    std::fs::create_dir_all(site.folder.join("view")).unwrap();
+    for command in ["backup", "export"] {
+        // None of these exists.
+        for name in ["petstore.db-wal", "petstore.db-journal", "petstore.db.sock"] {
+            let target = format!("view/{name}");
+            let why = refused(&mounted(&site, ".", "view", &[command, &target]));
+            assert!(why.contains("a part of the data file") || why.contains("the admin socket"), "{why}");
+            assert!(!site.folder.join(name).exists(), "{name}");
+        }
+    }
+    let copied = mounted(&site, ".", "view", &["backup", "view/copy.db"]);
+    assert_eq!(copied.status.code(), Some(0), "{}", text(&copied.stderr));
 }

@@ -71,7 +71,7 @@ fn keys_are_administered_without_a_server() {
 #[test]
 fn a_link_to_the_file_counts_as_the_file() {
     let mut site = stocked("linked");
-    std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
+    petstore_test_servers::system::symlink("petstore.db", site.folder.join("link.db")).unwrap();
     let linked = ["--db", "link.db"];
     // The running server answers a command under every name of the data file.
     let listed = text(&site.run(&["keys", "list"]).stdout);

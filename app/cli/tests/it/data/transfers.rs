@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
+
+use petstore_test_servers::system::has_mode;
 
 use super::{json, stocked, text};
 use crate::common::strace::{end, inject};
@@ -73,9 +74,8 @@ fn a_failed_export_keeps_its_file_and_a_successful_one_its_mode() {
         assert!(text(&refused.stderr).contains(db), "{}", text(&refused.stderr));
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "yesterday's", "{db}");
     }
-    let mode = |file: &std::path::Path| file.metadata().unwrap().permissions().mode() & 0o777;
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
-    std::os::unix::fs::symlink("lines", site.folder.join("link")).unwrap();
+    petstore_test_servers::system::set_mode(&file, 0o640);
+    petstore_test_servers::system::symlink("lines", site.folder.join("link")).unwrap();
     for target in ["link", "new", "/dev/stdout"] {
         let exported = site.run(&["export", target]);
         assert_eq!(exported.status.code(), Some(0), "{target}: {}", text(&exported.stderr));
@@ -84,7 +84,7 @@ fn a_failed_export_keeps_its_file_and_a_successful_one_its_mode() {
     }
     assert!(site.folder.join("link").is_symlink());
     assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 73);
-    assert_eq!((mode(&file), mode(&site.folder.join("new"))), (0o640, 0o600));
+    assert!(has_mode(&file, 0o640) && has_mode(site.folder.join("new"), 0o600));
     let names = std::fs::read_dir(&site.folder).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.filter(|name| name.to_string_lossy().ends_with(".part")).count() == 0);
 }
@@ -197,7 +197,7 @@ fn a_standard_error_that_is_full_changes_no_exit_code() {
 fn an_export_is_never_written_over_the_data() {
     let mut site = stocked("export-over");
     let lines = site.run(&["export", "-"]).stdout;
-    std::os::unix::fs::symlink("petstore.db", site.folder.join("link.db")).unwrap();
+    petstore_test_servers::system::symlink("petstore.db", site.folder.join("link.db")).unwrap();
     assert_eq!(site.run(&["backup", "copy.db"]).status.code(), Some(0));
     for served in [true, false] {
         for (target, what) in [

@@ -65,6 +65,23 @@ fn a_made_key_works_and_its_ban_can_be_lifted() {
 }
 
 #[test]
+fn a_revoked_key_is_refused_and_gives_up_its_form_of_quota_headers() {
+    let mut sandbox = Sandbox::start("sandbox-revoked-key", &["--db", "memory"]);
+    let [first, second] = [(); 2].map(|()| sandbox.make_key(&json!({"quotaHeaders": "draft-6"})));
+    let header = format!("x-api-key: {}\r\n", first["secret"].as_str().unwrap());
+    let pets = |sandbox: &Sandbox| sandbox.once("GET", "/v1/pets", &header, "").unwrap();
+    assert_eq!((pets(&sandbox).status, pets(&sandbox).header("ratelimit-limit")), (200, "60"));
+    let key = format!("/sandbox/keys/{}", first["key"]["id"]);
+    for _ in 0..2 {
+        assert_eq!(sandbox.status("DELETE", &key, ""), 204);
+    }
+    assert_eq!(pets(&sandbox).json()["code"], "api_key_revoked");
+    let left = json!([{"key": second["key"]["prefix"], "form": "draft-6"}]);
+    assert_eq!(sandbox.get("/sandbox/quota-headers").json()["keys"], left);
+    assert_eq!(sandbox.status("DELETE", "/sandbox/keys/77", ""), 404);
+}
+
+#[test]
 fn events_and_webhooks_of_all_accounts_are_listed_without_a_key() {
     let mut sandbox = Sandbox::start("sandbox-events", &["--db", "memory"]);
     let port = sandbox.site.port;

@@ -256,6 +256,9 @@ fn a_reset_clears_the_journal_unless_it_is_kept() {
     assert_eq!(sandbox.records("").len(), 0);
     sandbox.get("/v1/pets/2");
     assert_eq!(sequences(&sandbox.records("")), [1], "the numbers begin again");
+    let counted = |method, path| sandbox.once(method, path, "", "").unwrap().header("x-resets").to_owned();
+    assert_eq!(counted("POST", "/sandbox/reset?journal=keep"), "3", "the one that was refused is none");
+    assert_eq!(counted("GET", "/sandbox/report"), "3");
     assert_eq!(sandbox.once("DELETE", "/sandbox/requests", "", "").unwrap().status, 204);
     assert_eq!(sandbox.records("").len(), 0);
 }

@@ -151,9 +151,24 @@ fn quota_headers_have_the_form_of_all_clients_or_of_a_key_until_a_reset() {
         "a refused change changes nothing"
     );
 
+    let one_name = json!({"names": {"day": "long"}});
+    assert_eq!(set(&one_name).json()["names"], json!({"minute": "burst", "day": "long"}));
+    let prefix = made["key"]["prefix"].clone();
+    let own = json!({"form": "none", "key": prefix});
+    assert_eq!(set(&own).json()["keys"], json!([{"key": prefix, "form": "none"}]));
+    assert!(!of_key(&sandbox).head.contains("ratelimit"));
+
+    // The key stays, and so does the form that it was made with.
     sandbox.reset();
     let shown = sandbox.get("/sandbox/quota-headers").json();
-    let expected = json!({"form": "x-ratelimit", "names": {"minute": "minute", "day": "day"}, "keys": []});
-    assert_eq!(shown, expected);
+    let keys = json!([{"key": prefix, "form": "draft-6"}]);
+    let usual = json!({"minute": "minute", "day": "day"});
+    assert_eq!(shown, json!({"form": "x-ratelimit", "setting": "x-ratelimit", "names": usual, "keys": keys}));
+    assert_eq!(of_key(&sandbox).header("ratelimit-limit"), "60");
+    assert_eq!(sandbox.get("/v1/pets").header("x-ratelimit-resource"), "minute");
+
+    assert_eq!(sandbox.once("DELETE", "/sandbox/quota-headers", "", "").unwrap().status, 204);
+    let shown = sandbox.get("/sandbox/quota-headers").json();
+    assert_eq!(shown, json!({"form": "x-ratelimit", "setting": "x-ratelimit", "names": usual, "keys": []}));
     assert_eq!(of_key(&sandbox).header("x-ratelimit-limit"), "60");
 }

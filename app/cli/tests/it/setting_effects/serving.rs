@@ -141,6 +141,14 @@ pub(crate) fn the_sandbox() {
     let reset = |trial: &Trial| trial.ask("POST", "/sandbox/reset", "", "").status;
     assert_eq!(reset(&Trial::new("sandbox", &["--sandbox"])), 204);
     assert_eq!(reset(&Trial::new("no-sandbox", &[])), 404);
+    let shop = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-shop.ndjson");
+    let trial = Trial::new("sandbox-shop", &["--sandbox", "--sandbox-shop", shop]);
+    let listed = |trial: &Trial| trial.ask("GET", "/v1/pets", "", "").body;
+    let pets = listed(&trial);
+    assert!(pets.contains("\"categoryId\""), "{pets}");
+    assert_eq!(trial.ask("PUT", "/sandbox/baseline", "", "{}").status, 415);
+    assert_eq!((trial.ask("DELETE", "/sandbox/baseline", "", "").status, reset(&trial)), (204, 204));
+    assert_eq!(listed(&trial), pets);
     let everywhere = ["--sandbox", "--listen", "0.0.0.0:0"];
     assert!(refused(&everywhere).contains("sandbox-anywhere"));
     let mut site = Site::new("acts-anywhere");

@@ -132,21 +132,21 @@ pub(super) const STATES: &[Case] = &[
         "POST /v1/store/orders",
         JSON,
         "{\"petId\": 2}",
-        &["The pet is pending; only an available pet can be ordered."],
+        &["Pet 2 is pending; only an available pet can be ordered."],
     ),
     (
         "POST /v1/store/orders",
         JSON,
         "{\"petId\": 1, \"quantity\": 6}",
-        &["The stock does not suffice; units left: 5."],
+        &["Pet 1 has too few free units; units left: 5."],
     ),
     (
         "POST /v1/inventory/1/adjustments",
         JSON,
         "{\"delta\": 1000000}",
         &[
-            "The stock is 5 and can be raised to at most 1000000.",
-            "The stock is 5 and can be raised to at most 1000000.",
+            "Pet 1 has a stock of 5, which can be raised to at most 1000000.",
+            "Pet 1 has a stock of 5, which can be raised to at most 1000000.",
         ],
     ),
     (

@@ -38,9 +38,9 @@ fn of_a_category(patch: &[u8]) {
     let Ok(parsed) = category_patch(patch) else { return };
     let (id, name) = (CategoryId::FIRST, CategoryName::parse("Rabbits").unwrap());
     for description in [None, Some(Description::parse("Fond of cables").unwrap())] {
-        let seen = Category { id, name: name.clone(), description: description.clone() };
+        let seen = Category { description: description.clone(), ..Category::new(id, name.clone()) };
         let name = parsed.name.clone().unwrap_or_else(|| name.clone());
-        let mut expected = NewCategory { name, description };
+        let mut expected = NewCategory { description, ..NewCategory::new(name) };
         parsed.description.apply(&mut expected.description);
         let merged = merged(|out| push_category(out, &seen), patch).to_string();
         assert_eq!(category_replacement(merged.as_bytes(), Some(id)), Ok(expected.into()));

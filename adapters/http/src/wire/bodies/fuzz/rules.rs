@@ -82,8 +82,8 @@ fn pets(body: &[u8]) {
 fn categories(body: &[u8]) {
     if let Some(new) = taken(body, new_category(body), &[("name", true, name), ("description", false, text)])
     {
-        let (id, NewCategory { name, description }) = (CategoryId::FIRST, new.clone());
-        let category = Category { id, name, description };
+        let (id, name, description) = (CategoryId::FIRST, new.name.clone(), new.description.clone());
+        let category = Category { description, ..Category::new(id, name) };
         let again = category_replacement(&written(|out| push_category(out, &category)), Some(id));
         assert_eq!(again, Ok(new.into()));
     }

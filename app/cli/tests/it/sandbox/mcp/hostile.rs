@@ -53,15 +53,23 @@ fn a_body_of_64_kib_is_read_and_one_byte_more_is_refused() {
 }
 
 #[test]
-fn text_of_another_type_is_no_message() {
+fn text_of_another_type_is_no_message_and_no_bytes_have_no_type() {
     let sandbox = Sandbox::start("mcp-type", &["--db", "memory"]);
-    let mut stream = TcpStream::connect(("127.0.0.1", sandbox.site.port)).unwrap();
-    stream
-        .write_all(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n\r\n{}")
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 415 "), "{answer}");
+    let no_body = r#"{"code":-32700,"message":"The request has no body;"#;
+    for (rest, status, said) in [
+        ("content-length: 2\r\n\r\n{}", 415, "The body must be application/json"),
+        ("content-length: 0\r\n\r\n", 400, no_body),
+        ("\r\n", 400, no_body),
+        ("transfer-encoding: chunked\r\n\r\n0\r\n\r\n", 400, no_body),
+    ] {
+        let head =
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: text/plain\r\n";
+        let mut stream = TcpStream::connect(("127.0.0.1", sandbox.site.port)).unwrap();
+        stream.write_all(format!("{head}{rest}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && answer.contains(said), "{answer}");
+    }
 }
 
 /// A generator of random numbers: xorshift.
