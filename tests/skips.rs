@@ -5,8 +5,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
+#[cfg(unix)]
 use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
+#[cfg(not(unix))]
+use std::process::id as parent_id;
 
 /// The command that installs the programs for the tests.
 pub const INSTALL: &str = "`bash tests/tools/install`";
@@ -24,10 +27,19 @@ pub fn skip(why: &str) {
 
 /// Reports a skip like [`skip`], for a condition that even a dedicated machine may not meet, such as a network.
 pub fn skip_even_under_ci(why: &str) {
+    report(&format!("{why}; {INSTALL} brings what the tests need"));
+}
+
+/// Reports a skip on a system that has nothing alike, such as links or permissions of Unix. No program brings that.
+pub fn skip_on_this_system(why: &str) {
+    report(why);
+}
+
+fn report(why: &str) {
     let thread = std::thread::current();
     let (number, test) = (next_number(), thread.name().unwrap_or("a test"));
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = format!("SKIPPED {number}: {test}: {why}; {INSTALL} brings what the tests need\n");
+    let line = format!("SKIPPED {number}: {test}: {why}\n");
     // No print macro is used, because libtest captures its output. The line is one write, because other tests write
     // too.
     let _ = std::io::stderr().write_all(line.as_bytes());

@@ -1,9 +1,9 @@
-// Takes the pictures of the console's panels, light and dark, and writes down the labels that they show.
+// Takes the pictures of the console's panels and of the page of an exam, light and dark, and writes down the labels that they show.
 
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 
-const [origin] = process.argv.slice(2);
+const [origin, exam] = process.argv.slice(2);
 const here = new URL('.', import.meta.url);
 const require = createRequire(new URL('../../tests/tools/package.json', here));
 const { chromium } = require('playwright-core');
@@ -15,7 +15,7 @@ const STEP = 10;
 const SCALE = 1.5;
 
 /** The quality of the picture, out of 100. */
-const QUALITY = 80;
+const QUALITY = 70;
 
 /** The elements that have labels: those that the page itself names, not the data in it. */
 const LABELLED = [
@@ -36,6 +36,19 @@ function labels(selector) {
   return [...new Set(texts.filter(seen).map(({ data }) => data.trim()).filter(Boolean))];
 }
 
+/** The elements of an exam's page that have labels of the page itself. */
+const LABELLED_OF_EXAM = 'main > h2, h4, th[scope=col], .rules tbody th, .legend li';
+
+/** Writes a picture of the upper part of a page, and its labels. */
+async function save(page, name, colorScheme, height, selector) {
+  const session = await page.context().newCDPSession(page);
+  const clip = { x: 0, y: 0, width: WIDTH, height, scale: SCALE };
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY, clip });
+  fs.writeFileSync(new URL(`${name}-${colorScheme}.webp`, here), Buffer.from(data, 'base64'));
+  const shown = await page.evaluate(labels, selector);
+  fs.writeFileSync(new URL(`${name}.txt`, here), `${shown.join('\n')}\n`);
+}
+
 /** Makes the window as high as parts of the page need to show all that is in them. */
 async function fit(page, parts) {
   for (let height = HEIGHT; ; height += STEP) {
@@ -54,11 +67,20 @@ async function take(browser, name, query, parts, prepare) {
     await prepare(page);
     await page.mouse.move(0, 0);
     await fit(page, parts);
-    const session = await page.context().newCDPSession(page);
-    const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY, clip: { x: 0, y: 0, ...page.viewportSize(), scale: SCALE } });
-    fs.writeFileSync(new URL(`${name}-${colorScheme}.webp`, here), Buffer.from(data, 'base64'));
-    const shown = await page.evaluate(labels, LABELLED);
-    fs.writeFileSync(new URL(`${name}.txt`, here), `${shown.join('\n')}\n`);
+    await save(page, name, colorScheme, page.viewportSize().height, LABELLED);
+    await page.close();
+  }
+}
+
+/** Takes the page of an exam down to the third finding about the first rule of the first scenario. */
+async function takeExam(browser) {
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await browser.newPage({ viewport: { width: WIDTH, height: 2 * HEIGHT }, colorScheme });
+    await page.goto(new URL(exam, 'file://').href);
+    const { y, height } = await page.locator('.rules tbody tr').first().locator('li').nth(2).boundingBox();
+    const end = Math.ceil(y + height);
+    await page.setViewportSize({ width: WIDTH, height: end });
+    await save(page, 'exam', colorScheme, end, LABELLED_OF_EXAM);
     await page.close();
   }
 }
@@ -75,6 +97,7 @@ try {
     await page.locator('#list .row', { has: page.locator('.status', { hasText: '201' }) }).click();
     await page.locator('#detail-title', { hasText: '201' }).waitFor();
   });
+  await takeExam(browser);
   await take(browser, 'report', '', 'html, main, #report', (page) => page.locator('.is-broken').first().waitFor());
 } finally {
   await browser.close();
