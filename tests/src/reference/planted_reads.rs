@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::yield_now;
+use std::thread::sleep;
+use std::time::Duration;
 
 use petstore_domain::{KeyId, OrderId, OrderRecord, PetId, PetRecord, PetStatus};
 use petstore_ports::{Credential, OrderFilter, PetFilter};
 
 use super::ReferenceStore;
 
-/// Pauses, so that other threads run between two steps of a bug.
+/// Pauses, so that other threads run between two steps of a bug. The thread sleeps for the shortest time that there is: a
+/// scheduler may return from a yield at once, and on a busy machine it then hardly ever lets another thread run in between.
 pub(super) fn pause_blocking() {
-    for _ in 0..20 {
-        yield_now();
-    }
+    sleep(Duration::from_nanos(1));
 }
 
 /// Each pet as it was created.
