@@ -189,7 +189,25 @@ impl Postgres {
     /// Replaces the access rules (`pg_hba.conf`), for new connections. Connections on the Unix socket are always trusted.
     pub fn set_access(&self, rules: &str) {
         write_access(&self.programs, &self.folder, Some(rules));
+        self.reload();
+    }
+
+    /// Changes a setting of the running server. The value is in force for new sessions when the call returns, and for each
+    /// other session from its next statement on.
+    pub fn set(&self, name: &str, value: &str) {
+        self.sql(&format!("alter system set {name} = '{value}'"));
+        self.reload();
+    }
+
+    /// Lets the server read its settings and access rules, and waits until it has. `pg_reload_conf()` only sends a signal; a
+    /// session that starts after the server has handled it shows a later time, and the other sessions were signalled by then.
+    fn reload(&self) {
+        /// The greatest number of sessions that look for the new settings.
+        const LOOKS: usize = 1_000;
+        let loaded = || self.sql("select pg_conf_load_time()");
+        let before = loaded();
         self.sql("select pg_reload_conf()");
+        assert!((0..LOOKS).any(|_| loaded() != before), "the server reads its settings again");
     }
 
     fn stopped(programs: Programs, folder: PathBuf, reaper: Reaper) -> Self {

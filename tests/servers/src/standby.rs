@@ -33,8 +33,7 @@ impl Postgres {
 
     /// Sets the standbys that a commit waits for, such as `one`; with an empty text none.
     pub fn wait_for_standbys(&self, names: &str) {
-        self.sql(&format!("alter system set synchronous_standby_names = '{names}'"));
-        self.sql("select pg_reload_conf()");
+        self.set("synchronous_standby_names", names);
     }
 
     /// Returns whether the standby with this name receives all changes.

@@ -160,11 +160,7 @@ fn nodes_join_and_renew_while_commits_wait_for_a_standby() {
     let Some(server) = Postgres::start() else { return };
     let shop = Shop::new(&server);
     let store = shop.open(NEWER, 1);
-    server.sql("alter system set synchronous_standby_names = 'nowhere'");
-    server.sql("select pg_reload_conf()");
-    while server.sql("show synchronous_standby_names") != "nowhere" {
-        std::thread::yield_now();
-    }
+    server.wait_for_standbys("nowhere");
     let mut row = shop.node(&store, "one").unwrap();
     assert_eq!(shop.renew(&mut row, &store, 2), 1);
     assert_eq!(shop.form(), "2");

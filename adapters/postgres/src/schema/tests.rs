@@ -300,8 +300,7 @@ fn a_node_waits_for_a_server_that_is_full_for_a_moment() {
 #[test]
 fn a_host_that_does_not_answer_or_is_read_only_is_passed_over() {
     let (Some(frozen), Some(read_only)) = (Postgres::start(), Postgres::start()) else { return };
-    read_only.sql("alter system set default_transaction_read_only = on");
-    read_only.sql("select pg_reload_conf()");
+    read_only.set("default_transaction_read_only", "on");
     let Some(server) = Postgres::shared() else { return };
     let signal = |name: &str| {
         let id = frozen.process_id().to_string();

@@ -50,10 +50,7 @@ fn a_full_disk_makes_writes_fail_at_once_and_keeps_the_connections() {
 fn a_database_that_is_read_only_is_unavailable_without_a_storm_and_is_used_again_afterwards() {
     let Some(server) = Postgres::start() else { return };
     let shop = Shop::on(&server);
-    let set = |value: &str| {
-        server.sql(&format!("alter system set default_transaction_read_only = {value}"));
-        server.sql("select pg_reload_conf()");
-    };
+    let set = |value: &str| server.set("default_transaction_read_only", value);
     set("on");
     let failure = block_on(shop.run(create_category("Dogs"))).unwrap_err();
     assert_eq!(failure.kind(), StoreErrorKind::Unavailable, "{}", failure.report());

@@ -7,15 +7,6 @@ use petstore_test_servers::Postgres;
 
 use crate::shop::{Shop, block_on, open, order};
 
-/// Lets commits wait for a standby that does not exist, or for none.
-fn wait_for_standbys(server: &Postgres, names: &str) {
-    server.sql(&format!("alter system set synchronous_standby_names = '{names}'"));
-    server.sql("select pg_reload_conf()");
-    while server.sql("show synchronous_standby_names") != names {
-        std::thread::yield_now();
-    }
-}
-
 /// Ends the wait of each commit that waits for a standby. Returns whether there was one.
 fn end_waits(server: &Postgres, how: &str) -> bool {
     let sql = format!("select {how}(pid) from pg_stat_activity where wait_event = 'SyncRep'");
@@ -30,7 +21,7 @@ fn a_commit_whose_wait_for_a_standby_is_cancelled_is_reported_as_unknown() {
     for how in ["pg_cancel_backend", "pg_terminate_backend"] {
         let shop = Shop::on(&server);
         let pet = block_on(shop.add_pet(100));
-        wait_for_standbys(&server, "nowhere");
+        server.wait_for_standbys("nowhere");
         let is_answered = AtomicBool::new(false);
         let error = std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -44,7 +35,7 @@ fn a_commit_whose_wait_for_a_standby_is_cancelled_is_reported_as_unknown() {
         });
         assert_eq!(error.kind(), StoreErrorKind::Indeterminate, "{how}: {}", error.report());
         assert_eq!(shop.orders_and_stock(), (1, 99), "{how}: the primary has it");
-        wait_for_standbys(&server, "");
+        server.wait_for_standbys("");
     }
 }
 
@@ -53,11 +44,11 @@ fn a_commit_whose_wait_is_cancelled_is_answered_once_a_later_one_is_confirmed() 
     let Some(server) = Postgres::start() else { return };
     let shop = Shop::on(&server);
     let pet = block_on(shop.add_pet(100));
-    wait_for_standbys(&server, "nowhere");
+    server.wait_for_standbys("nowhere");
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !end_waits(&server, "pg_cancel_backend") {}
-            wait_for_standbys(&server, "");
+            server.wait_for_standbys("");
         });
         for answer in block_on(shop.together([order(pet, 1), order(pet, 2)])) {
             answer.expect("it is confirmed").expect("units are left");
@@ -95,7 +86,7 @@ fn a_node_starts_on_another_server_while_all_standbys_are_away() {
         ));
     };
     moved(true);
-    wait_for_standbys(&server, "nowhere");
+    server.wait_for_standbys("nowhere");
     for was_synchronous in [true, false] {
         moved(was_synchronous);
         let store = open(&server.url(), &schema);

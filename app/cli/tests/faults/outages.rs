@@ -69,10 +69,7 @@ fn a_network_that_cuts_all_connections_and_refuses_new_ones() {
 #[test]
 fn a_database_that_is_read_only() {
     let Some(mut scene) = scene("read-only") else { return };
-    let set = |scene: &Scene, value: &str| {
-        scene.server.sql(&format!("alter system set default_transaction_read_only = {value}"));
-        scene.server.sql("select pg_reload_conf()");
-    };
+    let set = |scene: &Scene, value: &str| scene.server.set("default_transaction_read_only", value);
     let report = run(&mut scene, fault_time(2), |scene| set(scene, "on"), |scene| set(scene, "off"));
     assert!(report.refused > 0);
 }

@@ -297,8 +297,7 @@ fn unfit_databases_are_refused_by_name() {
         }
     };
     refused(&server.url(), "the server has fsync = off");
-    server.sql("alter system set fsync = on");
-    server.sql("select pg_reload_conf()");
+    server.set("fsync", "on");
     server.sql("create role careless login superuser; alter role careless set synchronous_commit = local");
     let url = format!("postgres://careless@127.0.0.1:{}/petstore", server.port());
     refused(&url, "synchronous_commit is local for the role");
