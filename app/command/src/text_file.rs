@@ -31,8 +31,13 @@ impl FileBound {
 
     /// Reads a file.
     pub(crate) fn read(self, path: &Path) -> io::Result<Vec<u8>> {
+        self.read_from(File::open(path)?)
+    }
+
+    /// Reads an open file or standard input to its end.
+    pub(crate) fn read_from(self, source: impl io::Read) -> io::Result<Vec<u8>> {
         let mut bytes = vec![];
-        File::open(path)?.take(self.bytes + 1).read_to_end(&mut bytes)?;
+        source.take(self.bytes + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > self.bytes {
             let Self { bytes, content } = self;
             let why = format!("it has more than {bytes} bytes: name a file with {content}");

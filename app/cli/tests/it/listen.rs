@@ -271,4 +271,8 @@ fn the_check_of_a_request_says_why_it_is_not_valid() {
     let mut args = vec!["--any-age"];
     args.extend(signed.lines().flat_map(|header| ["--header", header]));
     assert_eq!(verify(&site, SECRET, &args, body).0, Some(0));
+    // A request that is too long is not cut.
+    let (exit, _, errors) = verify(&site, SECRET, &args, &" ".repeat((16 << 20) + 1));
+    assert_eq!(exit, Some(2));
+    assert!(errors.contains("standard input cannot be read: it has more than 16777216 bytes"), "{errors}");
 }

@@ -1,6 +1,5 @@
 //! `petstore webhooks verify`: the check of a saved request.
 
-use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,9 +10,10 @@ use super::secret::{SecretArgs, signer};
 use crate::environment::SystemClock;
 use crate::failure::Failure;
 use crate::terminal::print;
+use crate::text_file::FileBound;
 
 /// The maximum size of a request that is read.
-const REQUEST_MAX: u64 = 16 << 20;
+const REQUEST_MAX: FileBound = FileBound { bytes: 16 << 20, content: "one request" };
 
 /// The request, and the secret of its webhook.
 #[derive(Debug, Args)]
@@ -62,16 +62,12 @@ impl VerifyArgs {
     }
 
     fn text(&self) -> Result<Vec<u8>, Failure> {
-        let mut text = Vec::new();
         let read = match &self.file {
-            Some(file) => {
-                std::fs::File::open(file).and_then(|file| file.take(REQUEST_MAX).read_to_end(&mut text))
-            }
-            None => std::io::stdin().lock().take(REQUEST_MAX).read_to_end(&mut text),
+            Some(file) => REQUEST_MAX.read(file),
+            None => REQUEST_MAX.read_from(std::io::stdin().lock()),
         };
         let name =
             self.file.as_ref().map_or_else(|| "standard input".into(), |file| file.display().to_string());
-        read.map_err(|error| Failure::usage(format!("{name} cannot be read: {error}")))?;
-        Ok(text)
+        read.map_err(|error| Failure::usage(format!("{name} cannot be read: {error}")))
     }
 }
