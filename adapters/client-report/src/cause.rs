@@ -39,13 +39,18 @@ impl ClientRequest<'_> {
         self.status() == Some(TOO_MANY_REQUESTS)
     }
 
+    /// Returns the time that the answer asks the client to wait, as its `Retry-After` says.
+    pub(crate) fn wait_asked(&self) -> Option<Duration> {
+        let answer = self.answer.as_ref()?;
+        answer.retry_after.filter(|_| asks_to_wait(answer.status, answer.code)).map(Duration::from_secs)
+    }
+
     /// Returns the time until which the answer asks the client to send nothing.
     ///
     /// It is the end of `Retry-After`, which is rounded up, or the end of the window if that is earlier.
     pub(crate) fn binds_until(&self) -> Option<Timestamp> {
         let answer = self.answer.as_ref()?;
-        let wait = answer.retry_after.filter(|_| asks_to_wait(answer.status, answer.code))?;
-        let end = self.ended?.at.plus(Duration::from_secs(wait));
+        let end = self.ended?.at.plus(self.wait_asked()?);
         let window_end = answer.reset.filter(|_| OF_A_WINDOW.iter().any(|code| answer.has_code(code)));
         let window_end = window_end.map(|secs| Timestamp::EPOCH.plus(Duration::from_secs(secs)));
         Some(window_end.map_or(end, |window| window.min(end)))

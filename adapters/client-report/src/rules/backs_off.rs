@@ -11,11 +11,15 @@ use crate::request::{ClientRequest, TIMER_TOLERANCE};
 /// has whole seconds.
 const FOLLOWING: Duration = Duration::from_secs(1);
 
+/// The part of `Retry-After` that a client may add at random, so that not all clients come back at once: one half. axios-retry
+/// adds up to a fifth.
+const SPREAD: u32 = 2;
+
 /// The pause before a request that follows a 429.
 #[derive(Clone, Copy)]
 struct Pause {
     length: Duration,
-    /// `true` if the request came as soon as the server permitted it.
+    /// `true` if the request came soon after the time that `Retry-After` names.
     is_as_asked: bool,
 }
 
@@ -32,7 +36,7 @@ pub(super) fn judge<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
 
 /// Finds requests that follow a second 429 in a row after a pause that is shorter than `Retry-After`. A pause that is
 /// shorter than the one before is a hint, unless the client waited each time as long as the server asked: then the server
-/// has set the pauses. Random delays on top of `Retry-After` may get the hint, because a client that is refused again
+/// has set the pauses. Longer delays on top of `Retry-After` may get the hint, because a client that is refused again
 /// should reduce its rate. Requests that overlap the last attempt are no attempts of their own.
 fn after_refusals<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
     let mut judgement = Judgement::default();
@@ -65,7 +69,8 @@ fn after_refusals<'a>(evidence: &Evidence<'a, '_>) -> Judgement<'a> {
 
 fn pause_between(refused: &ClientRequest<'_>, next: &ClientRequest<'_>) -> Option<Pause> {
     let length = refused.pause_until(next)?;
-    let is_as_asked = refused.binds_until().is_some_and(|until| next.at < until.plus(FOLLOWING));
+    // Not from the end of the window, which may be up to a second earlier and which a client need not know.
+    let is_as_asked = refused.wait_asked().is_some_and(|wait| length < wait + wait / SPREAD + FOLLOWING);
     Some(Pause { length, is_as_asked })
 }
 
@@ -112,6 +117,10 @@ mod tests {
             ("a little shorter", vec![get(0).limited(1), get(1_900).limited(1), get(2_950)], "kept"),
             ("not half as short", vec![get(0).limited(1), get(5_000).limited(1), get(9_000)], "hint"),
             ("as short as asked", vec![get(0).limited(9), get(9_000).limited(2), get(11_050)], "kept"),
+            // The first pause is 3.6 s of 3 s, and the window ends after 2.5 s.
+            ("a random part", vec![get(500).limited(3).reset(3), get(4_100).limited(2), get(6_150)], "kept"),
+            ("as asked and half of it", vec![get(0).limited(8), get(12_900).limited(2), get(15_000)], "kept"),
+            ("far more than asked", vec![get(0).limited(8), get(13_100).limited(2), get(15_200)], "hint"),
             ("the second as asked", vec![get(0).limited(1), get(9_000).limited(2), get(11_050)], "hint"),
             ("equal", vec![get(0).limited(2), get(2_003).limited(2), get(4_004)], "kept"),
             (
