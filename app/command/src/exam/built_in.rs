@@ -39,6 +39,8 @@ fn parsed(name: &str, text: &str) -> Scenario {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -51,5 +53,17 @@ mod tests {
         assert_eq!(all().len(), FILES.len());
         assert!(named("dialects").is_some_and(|dialects| dialects.quota_headers.len() == 7));
         assert!(named("calm").is_some_and(|calm| calm.must_pass) && named("unknown").is_none());
+    }
+
+    #[test]
+    fn an_overload_ends_between_the_attempts_of_clients_with_usual_pauses() {
+        const LATENESS_MAX: Duration = Duration::from_millis(350);
+        let end = named("overload").unwrap().faults[0].lasts.unwrap();
+        for pause in [500, 1_000, 1_500, 2_000, 3_000].map(Duration::from_millis) {
+            // After the second or the third pause one more decides about the verdict.
+            for attempt in [pause * 2, pause * 3] {
+                assert!(attempt.abs_diff(end) >= LATENESS_MAX, "{pause:?}: {attempt:?} and {end:?}");
+            }
+        }
     }
 }
