@@ -25,6 +25,24 @@ pub(crate) fn prefix_in_header(value: &str) -> Option<&str> {
     Some(prefix(&value[start..]))
 }
 
+/// Returns whether a header of this name has the key of a client.
+pub(crate) fn is_credential_header(name: &[u8]) -> bool {
+    ["authorization", "x-api-key"].iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes()))
+}
+
+/// Returns the prefix of the key that stands for the client of a request: the one that the journal names, else that of a header,
+/// else that of the query. The report judges the request for this client.
+pub fn client_prefix<'a>(
+    named: Option<&'a str>,
+    headers: impl IntoIterator<Item = (&'a str, &'a str)>,
+    target: &'a str,
+) -> Option<&'a str> {
+    let of_header = |(name, value): (&str, &'a str)| {
+        if is_credential_header(name.as_bytes()) { prefix_in_header(value) } else { None }
+    };
+    named.or_else(|| headers.into_iter().find_map(of_header)).or_else(|| prefix_in_query(target))
+}
+
 /// Returns the first characters of a key. A key has ASCII characters only.
 fn prefix(key: &str) -> &str {
     let end = key.bytes().take(PREFIX_LEN).take_while(u8::is_ascii).count();
@@ -66,5 +84,15 @@ mod tests {
         assert_eq!(prefix_in_query("/v1/pets?k=é"), None);
         assert_eq!(prefix_in_header("Bearer pet_01234567..."), Some("pet_01234567"));
         assert_eq!(prefix_in_header("Basic eA=="), None);
+    }
+
+    #[test]
+    fn a_client_is_the_one_of_the_key_that_is_found_first() {
+        let headers = [("Host", "pet_00000000"), ("X-Api-Key", "pet_11111111...")];
+        let target = "/v1/pets?k=pet_22222222...";
+        assert_eq!(client_prefix(Some("pet_33333333"), headers, target), Some("pet_33333333"));
+        assert_eq!(client_prefix(None, headers, target), Some("pet_11111111"));
+        assert_eq!(client_prefix(None, [], target), Some("pet_22222222"));
+        assert_eq!(client_prefix(None, [], "/v1/pets"), None);
     }
 }

@@ -19,6 +19,7 @@ mod tests;
 mod text;
 
 pub use cause::wait_asked;
+pub use credential::client_prefix;
 pub use hints::hints;
 pub use judgement::{Finding, Proof, Severity};
 pub use page::{

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use petstore_domain::{KeyPrefix, Timestamp};
 use petstore_request_journal::{AnswerOutcome, Protocol, RecordedAnswer, RecordedBody, RequestRecord};
 
-use crate::credential::{prefix_in_header, prefix_in_query};
+use crate::credential::{is_credential_header, prefix_in_header, prefix_in_query};
 use crate::link::next_cursor;
 
 /// The difference that the timers of a client and of the server may have. It includes the time between the last byte of
@@ -260,7 +260,7 @@ impl<'a> ClientRequest<'a> {
             self.has_if_match = true;
         } else if is("if-none-match") {
             self.has_if_none_match = true;
-        } else if is("authorization") || is("x-api-key") {
+        } else if is_credential_header(name) {
             self.key = self.key.or_else(|| text.and_then(prefix_in_header));
         }
     }

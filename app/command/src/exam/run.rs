@@ -191,8 +191,8 @@ impl<'s> Run<'s> {
     ) -> Result<ExaminedScenario, Failure> {
         let prefix = key.prefix();
         let (all, left_out) = answered(control, prefix).await?;
-        let without_key = all.iter().filter(|request| request.key_prefix.is_none()).count();
-        let is_own = |request: &ExaminedRequest| request.key_prefix.as_deref() == Some(prefix);
+        let without_key = all.iter().filter(|request| request.client().is_none()).count();
+        let is_own = |request: &ExaminedRequest| request.client() == Some(prefix);
         let (rules, last_reset) = control.rules(prefix).await?;
         if last_reset != *reset && ran.end != CommandEnd::Interrupted {
             return Err(self.was_reset(control));
@@ -242,8 +242,7 @@ async fn answered(
     control: &mut SandboxControl,
     prefix: &str,
 ) -> Result<(Vec<ExaminedRequest>, u64), Failure> {
-    let is_open =
-        |request: &ExaminedRequest| request.answer.is_none() && request.key_prefix.as_deref() == Some(prefix);
+    let is_open = |request: &ExaminedRequest| request.answer.is_none() && request.client() == Some(prefix);
     for _ in 1..ANSWER_READS {
         let (all, left_out) = control.requests().await?;
         if !all.iter().any(is_open) {

@@ -130,3 +130,16 @@ fn the_end_of_the_program_interrupts_its_exam() {
     assert_eq!(exam.status.code(), Some(130), "{exam:?}");
     assert_eq!(folder.json("exam.json")["scenarios"][0]["end"]["how"], "interrupted");
 }
+
+#[test]
+fn a_request_with_a_key_in_its_query_is_in_the_reports() {
+    let folder = ExamFolder::new("exam-query");
+    let script = format!("{CURL}; curl -s \"$PETSTORE_URL/categories/1?api_key=$PETSTORE_KEY\"");
+    let flags = ["--scenario", "calm", "--report", "exam.json", "--report", "exam.html"];
+    let done = folder.run(&flags, &["sh", "-c", &script, "sh", "1"]);
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let calm = &folder.json("exam.json")["scenarios"][0];
+    let sequences: Vec<_> = calm["requests"].as_array().unwrap().iter().map(|one| &one["sequence"]).collect();
+    assert_eq!((sequences, &calm["withoutKey"]), (vec![&1.into(), &2.into()], &0.into()));
+    assert!(folder.read("exam.html").contains("?api_key=pet_"), "the request of the breach is in the page");
+}

@@ -1,5 +1,6 @@
 //! The requests of an exam, as the journal of the sandbox tells them.
 
+use petstore_client_report::client_prefix;
 use serde::{Deserialize, Serialize};
 
 /// A request of the client, without its body.
@@ -32,6 +33,14 @@ pub(in crate::exam) struct ExaminedRequest {
     pub(in crate::exam) fault: Option<String>,
     /// The names of the rules that the request did not follow.
     pub(in crate::exam) hints: Vec<String>,
+}
+
+impl ExaminedRequest {
+    /// Returns the beginning of the key whose client is judged for the request, also of one that is not where a key belongs.
+    pub(in crate::exam) fn client(&self) -> Option<&str> {
+        let headers = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        client_prefix(self.key_prefix.as_deref(), headers, &self.target)
+    }
 }
 
 /// An answer, without its body.
