@@ -27,6 +27,7 @@ use clap::Args;
 use self::client::{ExaminedClient, Steps};
 use self::control::SandboxControl;
 use self::examination::{Examination, Examined};
+use self::examined::Exam;
 use self::interruption::Interruption;
 use self::judgement::FailOn;
 use self::own_sandbox::OwnSandbox;
@@ -170,11 +171,7 @@ impl ExamArgs {
         let command = self.command.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let interrupted = signal.is_some() || failure.is_some();
         let exam = examined.into_exam(command, url.map(|url| url.to_string()), interrupted);
-        // In steps, standard output belongs to the program.
-        if !self.steps {
-            print(&report::text(&exam))?;
-        }
-        self.reports.iter().try_for_each(|file| file.write(&exam, self.fail_on))?;
+        let is_complete = self.report(&exam);
         if let Some(code) = signal {
             return Err(Failure { message: "interrupted".to_owned(), code });
         }
@@ -184,7 +181,21 @@ impl ExamArgs {
         if self.keep && own.is_some() {
             serve_until_enter(&examination.control, signals).await?;
         }
-        judgement::failure(&exam, self.fail_on).map_or(Ok(()), Err)
+        match judgement::failure(&exam, self.fail_on) {
+            Some(failure) => Err(failure),
+            None if is_complete => Ok(()),
+            None => Err(Failure::because("a report of the exam is missing: see above")),
+        }
+    }
+
+    /// Prints the table and writes the reports. One that cannot be written is told, and keeps no other from being written. Returns
+    /// whether all were.
+    fn report(&self, exam: &Exam) -> bool {
+        // In steps, standard output belongs to the program.
+        let table = if self.steps { Ok(()) } else { print(&report::text(exam)) };
+        let files = self.reports.iter().map(|file| file.write(exam, self.fail_on));
+        let unwritten = std::iter::once(table).chain(files).filter_map(Result::err);
+        unwritten.inspect(|failure| notify(&failure.message)).count() == 0
     }
 }
 

@@ -132,6 +132,26 @@ fn the_end_of_the_program_interrupts_its_exam() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_keeps_no_other_from_being_written() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let folder = ExamFolder::new("exam-unwritten");
+    let linked =
+        Command::new("ln").args(["-s", "/dev/full", "full.xml"]).current_dir(&folder.0.folder).status();
+    assert!(linked.unwrap().success());
+    let flags = ["--scenario", "calm", "--report", "full.xml", "--report", "exam.json"];
+    // The failure of the command is told by the exit code, because the verdicts then tell little.
+    for (script, code) in [(CURL, 1), ("exit 7", 3)] {
+        let done = folder.run(&flags, &["sh", "-c", script, "sh", "1"]);
+        assert_eq!(done.status.code(), Some(code), "{done:?}");
+        assert!(text(&done.stderr).contains("cannot write full.xml: "), "{done:?}");
+        assert_eq!(folder.json("exam.json")["scenarios"][0]["name"], "calm");
+        std::fs::remove_file(folder.0.folder.join("exam.json")).unwrap();
+    }
+}
+
+#[test]
 fn a_request_with_a_key_in_its_query_is_in_the_reports() {
     let folder = ExamFolder::new("exam-query");
     let script = format!("{CURL}; curl -s \"$PETSTORE_URL/categories/1?api_key=$PETSTORE_KEY\"");
