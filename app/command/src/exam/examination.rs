@@ -36,7 +36,10 @@ pub(super) struct Examined {
 impl Examination {
     /// Runs the client in all scenarios.
     pub(super) async fn run(&mut self, signals: &mut Interruption) -> Result<Examined, Failure> {
-        self.control.check().await?;
+        tokio::select! {
+            checked = self.control.check() => checked?,
+            code = signals.next() => return Ok(Examined::interrupted(code)),
+        }
         let mut last = None;
         let examined = Box::pin(self.check_and_run(signals, &mut last)).await;
         let keeps = self.keeps && examined.as_ref().is_ok_and(|examined| examined.failure.is_none());
@@ -51,7 +54,12 @@ impl Examination {
         signals: &mut Interruption,
         last: &mut Option<Prepared>,
     ) -> Result<Examined, Failure> {
-        self.check_scenarios().await?;
+        // What the requests of a preparation add to a running sandbox is removed, so there it goes on to its end.
+        let is_guest = self.is_guest;
+        tokio::select! {
+            checked = self.check_scenarios() => checked?,
+            code = signals.next(), if !is_guest => return Ok(Examined::interrupted(code)),
+        }
         Box::pin(self.run_all(signals, last)).await
     }
 
@@ -86,7 +94,8 @@ impl Examination {
                 never = progress.running(&name, place, runs.len()) => match never {},
             };
             let examined = match examined {
-                Ok(examined) => examined,
+                Ok(Some(examined)) => examined,
+                Ok(None) => break,
                 Err(failure) if scenarios.is_empty() => return Err(failure),
                 Err(failure) => return Ok(Examined { scenarios, signal, failure: Some(failure) }),
             };
@@ -104,22 +113,30 @@ impl Examination {
         Ok(Examined { scenarios, signal, failure: None })
     }
 
-    /// Prepares the sandbox for a run, and runs the client.
+    /// Prepares the sandbox for a run, and runs the client. Returns none if a signal came before the client was started.
     async fn run_one(
         &mut self,
         run: &Run<'_>,
         signals: &mut Interruption,
         signal: &mut Option<u8>,
         last: &mut Option<Prepared>,
-    ) -> Result<ExaminedScenario, Failure> {
+    ) -> Result<Option<ExaminedScenario>, Failure> {
         if let Some(before) = last.take()
             && self.is_guest
         {
             before.remove(&mut self.control).await?;
         }
-        let prepared = last.insert(run.prepare(&mut self.control).await?);
+        let is_guest = self.is_guest;
+        let prepared = tokio::select! {
+            prepared = run.prepare(&mut self.control) => prepared?,
+            code = signals.next(), if !is_guest => {
+                *signal = Some(code);
+                return Ok(None);
+            }
+        };
+        let prepared = last.insert(prepared);
         let interrupted = async { *signal = Some(signals.next().await) };
-        Box::pin(run.examine(prepared, &mut self.control, &mut self.client, interrupted)).await
+        Box::pin(run.examine(prepared, &mut self.control, &mut self.client, interrupted)).await.map(Some)
     }
 
     /// Removes from the sandbox what the exam has added to it.
@@ -132,6 +149,11 @@ impl Examination {
 }
 
 impl Examined {
+    /// An exam that a signal has ended before the first result.
+    const fn interrupted(code: u8) -> Self {
+        Self { scenarios: vec![], signal: Some(code), failure: None }
+    }
+
     /// Returns the whole exam.
     pub(super) fn into_exam(self, command: Vec<String>, url: Option<String>, interrupted: bool) -> Exam {
         Exam {

@@ -1,5 +1,8 @@
 //! A running sandbox as the guest of an exam that fails.
 
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use super::text;
@@ -46,6 +49,22 @@ fn the_results_before_the_end_of_a_sandbox_are_reported() {
     let exam = std::fs::read_to_string(site.folder.join("exam.json")).unwrap();
     let exam: Value = serde_json::from_str(&exam).unwrap();
     assert_eq!((exam["scenarios"].as_array().unwrap().len(), &exam["interrupted"]), (1, &json!(true)));
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_server_that_does_not_answer() {
+    let site = Site::new("exam-url-mute");
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", server.local_addr().unwrap());
+    let mut exam = site.command(&["exam", "--url", &url, "--", "true"]);
+    let exam = exam.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The exam has listened for signals before it connects.
+    let (connection, _) = server.accept().unwrap();
+    assert!(Command::new("kill").args(["-INT", &exam.id().to_string()]).status().unwrap().success());
+    let done = exam.wait_with_output().unwrap();
+    // At the end of the wait the code would be 2.
+    assert_eq!(done.status.code(), Some(130), "{done:?}");
+    drop(connection);
 }
 
 #[test]
