@@ -165,6 +165,8 @@ fn each_end_has_its_exit_code() {
     let folder = ExamFolder::new("exam-codes");
     std::fs::create_dir(folder.0.folder.join("exam.xml")).unwrap();
     folder.write("long.toml", &"#".repeat(256 * 1024 + 1));
+    let rules = "[[faults]]\nstatus = 503\n".repeat(2_000);
+    folder.write("many.toml", &format!("title = 'Many'\npasses = 'may'\n{rules}"));
     let sh = |script: &'static str| ["sh", "-c", script];
     let one =
         |scenario: &'static str, flags: &[&'static str]| [&["--scenario", scenario][..], flags].concat();
@@ -206,6 +208,12 @@ fn each_end_has_its_exit_code() {
         ),
         (
             one("calm", &[]),
+            sh("curl -s \"$PETSTORE_URL/pets?api_key=$PETSTORE_KEY\"").to_vec(),
+            1,
+            "one-credential broken, 1 in all scenarios",
+        ),
+        (
+            one("calm", &[]),
             sh("curl -s $PETSTORE_URL/pets -H X-API-Key:$PETSTORE_KEY; exit 7").to_vec(),
             3,
             "the command must succeed in this scenario, and ended with 7",
@@ -226,6 +234,7 @@ fn each_end_has_its_exit_code() {
             2,
             "long.toml: it has more than 262144 bytes: name a file",
         ),
+        (one("many.toml", &[]), sh("true").to_vec(), 2, "faults: the 2000 rules are "),
         (one("calm", &["--report", "exam.pdf"]), sh("true").to_vec(), 2, "expected a file that ends with"),
         (one("calm", &["--report", "no/exam.xml"]), sh("true").to_vec(), 2, "no/exam.xml: its folder: "),
         (one("calm", &["--report", "exam.xml"]), sh("true").to_vec(), 2, "exam.xml: it is a folder"),

@@ -21,8 +21,12 @@ const ATTEMPTS: u32 = 5;
 /// The pause before the next attempt.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The number of records in one answer. The journal keeps up to 64 KiB of each body, twice in a record.
-const PAGE: usize = 25;
+/// The number of records in one answer. The journal keeps up to 64 KiB of each body, twice in a record, and JSON has six bytes for a
+/// control character: the answer stays below what the client reads of one.
+const PAGE: usize = 8;
+
+/// The maximum size of the rules of a scenario as JSON, in bytes: that of a body of the sandbox's paths.
+const FAULTS_MAX: usize = 64 * 1024;
 
 /// The most requests of one scenario that are read.
 const REQUESTS_MAX: usize = 10_000;
@@ -225,7 +229,15 @@ impl SandboxControl {
             rule
         };
         let rules: Vec<_> = faults.iter().map(scoped).collect();
-        let plan: Plan = self.read(Method::POST, "/sandbox/faults", Some(&json!({"faults": rules}))).await?;
+        let wanted = json!({"faults": rules});
+        let bytes = wanted.to_string().len();
+        if bytes > FAULTS_MAX {
+            return Err(Failure::usage(format!(
+                "faults: the {} rules are {bytes} bytes as JSON, and a sandbox takes {FAULTS_MAX}: leave some out",
+                rules.len()
+            )));
+        }
+        let plan: Plan = self.read(Method::POST, "/sandbox/faults", Some(&wanted)).await?;
         Ok(plan.faults.iter().map(|rule| rule.id).collect())
     }
 

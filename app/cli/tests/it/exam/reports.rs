@@ -163,3 +163,15 @@ fn a_request_with_a_key_in_its_query_is_in_the_reports() {
     assert_eq!((sequences, &calm["withoutKey"]), (vec![&1.into(), &2.into()], &0.into()));
     assert!(folder.read("exam.html").contains("?api_key=pet_"), "the request of the breach is in the page");
 }
+
+#[test]
+fn large_bodies_of_control_characters_are_read_in_small_parts() {
+    let folder = ExamFolder::new("exam-large");
+    folder.write("large", &"\u{1}".repeat(60_000));
+    let script = "for n in $(seq 26); do curl -s -o /dev/null -d @large \"$PETSTORE_URL/categories\" \
+                  -H Content-Type:application/json -H X-API-Key:$PETSTORE_KEY; done";
+    let flags = ["--scenario", "calm", "--report", "exam.json"];
+    let done = folder.run(&flags, &["sh", "-c", script]);
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+    assert_eq!(folder.json("exam.json")["scenarios"][0]["requests"].as_array().unwrap().len(), 26);
+}
