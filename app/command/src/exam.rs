@@ -189,7 +189,7 @@ impl ExamArgs {
     }
 
     /// Prints the table and writes the reports. One that cannot be written is told, and keeps no other from being written. Returns
-    /// whether all were.
+    /// `true` if all are written.
     fn report(&self, exam: &Exam) -> bool {
         // In steps, standard output belongs to the program.
         let table = if self.steps { Ok(()) } else { print(&report::text(exam)) };
